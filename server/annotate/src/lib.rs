@@ -1,0 +1,1 @@
+//! Costs per line, function, file, module and thread, and where they stand in the text of today.

@@ -1,0 +1,22 @@
+//! The vocabulary of Heatline: what one recording of a native program's costs holds, whatever format it came in.
+//!
+//! Readers make a [`Profile`]; symbols name its addresses; costs, comparison and placement are computed from both.
+//! Nothing here reads, resolves or prints.
+
+mod address;
+mod event;
+mod module;
+mod monitor;
+mod problem;
+mod profile;
+mod sample;
+mod stack;
+
+pub use address::{AddressSpace, Avma, CodeAddress, FileOffset, ModuleAddress, Rva, Svma};
+pub use event::{Event, EventId, Sampling, Unit};
+pub use module::{BuildId, Identity, Module, ModuleId, ModuleKind, PdbId};
+pub use monitor::{Cancelled, Monitor, Silent};
+pub use problem::{Problem, Problems};
+pub use profile::{Profile, ProfileKind, Recording};
+pub use sample::{Percent, SampleFold, SampleRow, Tally, Thread, ThreadId, Weight, round};
+pub use stack::{StackId, StackNode, StackTable};

@@ -1,0 +1,152 @@
+//! The profile: all that one recording yields.
+
+use crate::{Event, EventId, Module, ModuleId, Problems, SampleRow, StackTable, Tally, Thread, ThreadId};
+
+/// The format a profile came in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ProfileKind {
+    /// A Linux `perf.data` file.
+    PerfData,
+    /// A sample profile trace of MSVC.
+    Spt,
+    /// A raw buffer of the Arm Statistical Profiling Extension.
+    Spe,
+    /// A uftrace data directory.
+    Uftrace,
+    /// A pprof file.
+    Pprof,
+    /// A frozen profile of Heatline itself.
+    Heatline,
+}
+
+impl ProfileKind {
+    /// The word that JSON output has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProfileKind::PerfData => "perf.data",
+            ProfileKind::Spt => "spt",
+            ProfileKind::Spe => "spe",
+            ProfileKind::Uftrace => "uftrace",
+            ProfileKind::Pprof => "pprof",
+            ProfileKind::Heatline => "heatline",
+        }
+    }
+}
+
+/// How and where a profile was recorded, as far as the file says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recording {
+    /// Time from the first to the last sample, in nanoseconds.
+    pub duration_ns: Option<u64>,
+    /// Machine architecture as the recorder names it (`x86_64`, `aarch64`).
+    pub arch: Option<String>,
+    /// Processor model or identification as recorded.
+    pub cpu: Option<String>,
+    /// The recorder's command line, word by word.
+    pub command_line: Vec<String>,
+    /// The recorder's version.
+    pub recorder: Option<String>,
+    /// Operating system release.
+    pub os_release: Option<String>,
+}
+
+/// All that one recording yields. Immutable once read.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The format it came in.
+    pub kind: ProfileKind,
+    /// What was counted, by [`EventId`], in the order of the recording.
+    pub events: Vec<Event>,
+    /// Binary images, by [`ModuleId`].
+    pub modules: Vec<Module>,
+    /// Threads under their names, by [`ThreadId`]; empty where the format knows none.
+    pub threads: Vec<Thread>,
+    /// Call stacks; a stack of one frame where there are none.
+    pub stacks: StackTable,
+    /// The samples, one row per stack, event and thread.
+    pub rows: Vec<SampleRow>,
+    /// How it was recorded.
+    pub recording: Recording,
+    /// What could not be read.
+    pub problems: Problems,
+}
+
+impl Profile {
+    /// An empty profile of a kind.
+    pub fn new(kind: ProfileKind) -> Self {
+        Profile {
+            kind,
+            events: Vec::new(),
+            modules: Vec::new(),
+            threads: Vec::new(),
+            stacks: StackTable::new(),
+            rows: Vec::new(),
+            recording: Recording::default(),
+            problems: Problems::new(),
+        }
+    }
+
+    /// The event with this number.
+    ///
+    /// # Panics
+    /// If the number is of another profile.
+    pub fn event(&self, id: EventId) -> &Event {
+        &self.events[id.0 as usize]
+    }
+
+    /// The module with this number.
+    ///
+    /// # Panics
+    /// If the number is of another profile.
+    pub fn module(&self, id: ModuleId) -> &Module {
+        &self.modules[id.0 as usize]
+    }
+
+    /// The thread with this number.
+    ///
+    /// # Panics
+    /// If the number is of another profile.
+    pub fn thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.0 as usize]
+    }
+
+    /// The totals per event, by [`EventId`].
+    pub fn totals(&self) -> Vec<Tally> {
+        let mut totals = vec![Tally::default(); self.events.len()];
+        for row in &self.rows {
+            totals[row.event.0 as usize] += row.tally;
+        }
+        totals
+    }
+
+    /// The metric's id of an event: its name without modifiers, or with them where another event would clash.
+    pub fn metric_id(&self, id: EventId) -> &str {
+        let event = self.event(id);
+        let base = event.base_name();
+        let clashes = self.events.iter().filter(|e| e.base_name() == base).count() > 1;
+        if clashes { &event.name } else { base }
+    }
+
+    /// The event that a person means by `name`: a metric's id or an event's full name.
+    pub fn find_event(&self, name: &str) -> Option<EventId> {
+        let ids = || (0..self.events.len() as u32).map(EventId);
+        ids().find(|&id| self.event(id).name == name).or_else(|| ids().find(|&id| self.metric_id(id) == name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unit;
+
+    #[test]
+    fn metric_ids_lose_modifiers_unless_they_would_clash() {
+        let mut profile = Profile::new(ProfileKind::PerfData);
+        profile.events = ["cpu-clock:u", "cycles:u", "cycles:k"].map(|n| Event::new(n, Unit::Events)).to_vec();
+        let ids: Vec<_> = (0..3).map(|i| profile.metric_id(EventId(i))).collect();
+        assert_eq!(ids, ["cpu-clock", "cycles:u", "cycles:k"]);
+        assert_eq!(profile.find_event("cpu-clock"), Some(EventId(0)));
+        assert_eq!(profile.find_event("cpu-clock:u"), Some(EventId(0)));
+        assert_eq!(profile.find_event("cycles"), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Stacks, interned as a tree of code addresses.
+
+use crate::{CodeAddress, ModuleId};
+use rustc_hash::FxHashMap;
+
+/// Number of a node in a [`StackTable`]; it names the stack that ends there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StackId(pub u32);
+
+/// One frame of a stack and the stack it was called from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct StackNode {
+    /// The caller's stack, or `None` for the outermost frame.
+    pub parent: Option<StackId>,
+    /// The module that holds the code.
+    pub module: ModuleId,
+    /// Where in the module.
+    pub address: CodeAddress,
+}
+
+/// All stacks of a profile, as a tree: two stacks share their common outer frames.
+///
+/// A parent always has a smaller number than its children, so sums over subtrees are one pass from the end.
+#[derive(Clone, Debug, Default)]
+pub struct StackTable {
+    nodes: Vec<StackNode>,
+    ids: FxHashMap<StackNode, StackId>,
+}
+
+impl StackTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The stack that ends in `node`, which must name a parent of this table. The same node gets the same number.
+    ///
+    /// # Panics
+    /// With more than 2³²−1 different nodes.
+    pub fn intern(&mut self, node: StackNode) -> StackId {
+        debug_assert!(node.parent.is_none_or(|p| (p.0 as usize) < self.nodes.len()));
+        *self.ids.entry(node).or_insert_with(|| {
+            let id = StackId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 stack nodes"));
+            self.nodes.push(node);
+            id
+        })
+    }
+
+    /// Frees the look-up index once no stack will be added any more.
+    pub fn seal(&mut self) {
+        self.ids = FxHashMap::default();
+        self.nodes.shrink_to_fit();
+    }
+
+    /// The frame that `stack` ends in.
+    ///
+    /// # Panics
+    /// If `stack` is of another table.
+    pub fn node(&self, stack: StackId) -> StackNode {
+        self.nodes[stack.0 as usize]
+    }
+
+    /// All nodes in the order of their numbers, parents before children.
+    pub fn nodes(&self) -> &[StackNode] {
+        &self.nodes
+    }
+
+    /// The frames of `stack`, innermost first.
+    pub fn frames(&self, stack: StackId) -> impl Iterator<Item = StackNode> + '_ {
+        let mut next = Some(stack);
+        std::iter::from_fn(move || {
+            let node = self.node(next?);
+            next = node.parent;
+            Some(node)
+        })
+    }
+
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no stack at all.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ModuleAddress;
+
+    #[test]
+    fn equal_stacks_share_a_number_and_frames_come_innermost_first() {
+        let mut table = StackTable::new();
+        let node = |parent, address| StackNode {
+            parent,
+            module: ModuleId(0),
+            address: CodeAddress::Ip(ModuleAddress(address)),
+        };
+        let root = table.intern(node(None, 1));
+        let leaf = table.intern(node(Some(root), 2));
+        assert_eq!(table.intern(node(None, 1)), root);
+        assert_eq!(table.intern(node(Some(root), 2)), leaf);
+        assert_eq!(table.len(), 2);
+        let addresses: Vec<_> = table.frames(leaf).map(|n| n.address.recorded().0).collect();
+        assert_eq!(addresses, [2, 1]);
+    }
+}
