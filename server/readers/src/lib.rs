@@ -1,1 +1,129 @@
-//! Readers: from the bytes of a recording to a profile. One module per format; formats are recognised by content.
+//! Readers: from the bytes of a recording to a [`Profile`]. One module per format; formats are recognised by content,
+//! never by file name.
+//!
+//! Nothing here opens a file: the caller hands over an [`Input`], and whatever else a reader needs it asks for through
+//! [`ReadOptions`]. Reading is streaming, so memory follows the number of unique stacks and not the size of the file.
+
+pub mod perf_data;
+
+mod input;
+
+pub use input::{Folder, Input, ReadSeek};
+
+use heatline_profile::{Cancelled, Monitor, Profile, ProfileKind};
+use std::io::{self, Read};
+
+/// What to read of a recording and what a reader may ask for meanwhile.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Only samples from the first time up to and including the second, in nanoseconds on the recording's own clock.
+    pub time: Option<(u64, u64)>,
+    /// Only samples of these processors.
+    pub cpus: Option<Vec<u32>>,
+}
+
+/// Why a recording gives nothing at all. What is merely damaged is read as far as possible, with problems counted in
+/// the profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// No format that we know starts like this.
+    #[error("not a profile: expected a perf.data or SPT file, found {found}; check the path or record anew")]
+    Unrecognised {
+        /// What the input starts with, for people.
+        found: String,
+    },
+    /// The format is known, but there is no reader for it, or not for this way of giving it.
+    #[error("a {} profile cannot be read from {given}", kind.name())]
+    Unsupported {
+        /// The format.
+        kind: ProfileKind,
+        /// What was handed over: a file, a stream, a folder.
+        given: &'static str,
+    },
+    /// The bytes could not be had.
+    #[error("cannot read the profile")]
+    Io(#[from] io::Error),
+    /// A perf.data file that cannot be used.
+    #[error(transparent)]
+    PerfData(#[from] perf_data::PerfDataError),
+    /// Somebody asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Reads a recording of any known format.
+///
+/// # Errors
+/// [`ReadError`] if nothing of it can be used, or if `monitor` stopped the work.
+pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> Result<Profile, ReadError> {
+    match input {
+        Input::File(file) => {
+            let head = read_head(file)?;
+            file.rewind()?;
+            match recognise(&head) {
+                Some(ProfileKind::PerfData) => Ok(perf_data::read_file(file, options, monitor)?),
+                kind => Err(refuse(kind, &head, "a file")),
+            }
+        }
+        Input::Stream(stream) => {
+            let head = read_head(stream)?;
+            match recognise(&head) {
+                Some(ProfileKind::PerfData) => {
+                    Ok(perf_data::read_stream(&mut head.as_slice().chain(stream), options, monitor)?)
+                }
+                kind => Err(refuse(kind, &head, "a stream")),
+            }
+        }
+        Input::Folder(folder) => {
+            let names = folder.names()?;
+            if names.iter().any(|name| name == perf_data::FOLDER_MEMBER) {
+                return Ok(perf_data::read_folder(folder, options, monitor)?);
+            }
+            Err(ReadError::Unrecognised { found: "a folder without a perf.data member `data`".into() })
+        }
+    }
+}
+
+/// The format that starts with these bytes, of which [`HEAD`] are enough.
+pub fn recognise(head: &[u8]) -> Option<ProfileKind> {
+    if perf_data::recognise(head) {
+        return Some(ProfileKind::PerfData);
+    }
+    None
+}
+
+/// So many bytes from the start of an input decide its format.
+pub const HEAD: usize = 4096;
+
+/// The first [`HEAD`] bytes, or fewer at the end of the input.
+fn read_head<R: Read + ?Sized>(input: &mut R) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    input.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn refuse(kind: Option<ProfileKind>, head: &[u8], given: &'static str) -> ReadError {
+    match kind {
+        Some(kind) => ReadError::Unsupported { kind, given },
+        None if head.is_empty() => ReadError::Unrecognised { found: "an empty file".into() },
+        None => ReadError::Unrecognised { found: format!("bytes {}", hex(head.get(..8).unwrap_or(head))) },
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heatline_profile::Silent;
+
+    #[test]
+    fn what_is_no_profile_is_named_by_its_bytes() {
+        let error = read(Input::Stream(&mut b"\x7fELF\x02\x01".as_slice()), &ReadOptions::default(), &Silent);
+        assert!(error.unwrap_err().to_string().contains("found bytes 7f454c460201;"));
+        let error = read(Input::Stream(&mut io::empty()), &ReadOptions::default(), &Silent);
+        assert!(error.unwrap_err().to_string().contains("found an empty file;"));
+    }
+}
