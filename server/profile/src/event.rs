@@ -77,12 +77,15 @@ pub struct Event {
     pub precise: bool,
     /// Whether its samples carry call stacks; without them nothing inclusive can be said.
     pub has_stacks: bool,
+    /// Whether a sample's weight arose in its innermost frame. Where that is not known (recorded stacks whose top need
+    /// not be the sampled place) its samples give inclusive costs only.
+    pub exclusive: bool,
 }
 
 impl Event {
-    /// An imprecise event without stacks, of unknown sampling.
+    /// An imprecise event without stacks, of unknown sampling, whose weight is that of the innermost frame.
     pub fn new(name: impl Into<String>, unit: Unit) -> Self {
-        Event { name: name.into(), unit, sampling: None, precise: false, has_stacks: false }
+        Event { name: name.into(), unit, sampling: None, precise: false, has_stacks: false, exclusive: true }
     }
 
     /// The name without modifiers, `cpu-clock` for `cpu-clock:ppp` and `cpu/event=0x3c/` for `cpu/event=0x3c/u`:

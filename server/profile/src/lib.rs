@@ -4,6 +4,7 @@
 //! Nothing here reads, resolves or prints.
 
 mod address;
+mod arc;
 mod event;
 mod module;
 mod monitor;
@@ -13,6 +14,7 @@ mod sample;
 mod stack;
 
 pub use address::{AddressSpace, Avma, CodeAddress, FileOffset, ModuleAddress, Rva, Svma};
+pub use arc::{BranchArc, CodePlace};
 pub use event::{Event, EventId, Sampling, Unit};
 pub use module::{BuildId, Identity, Module, ModuleId, ModuleKind, PdbId};
 pub use monitor::{Cancelled, Monitor, Silent};

@@ -1,6 +1,6 @@
 //! The profile: all that one recording yields.
 
-use crate::{Event, EventId, Module, ModuleId, Problems, SampleRow, StackTable, Tally, Thread, ThreadId};
+use crate::{BranchArc, Event, EventId, Module, ModuleId, Problems, SampleRow, StackTable, Tally, Thread, ThreadId};
 
 /// The format a profile came in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -65,6 +65,8 @@ pub struct Profile {
     pub stacks: StackTable,
     /// The samples, one row per stack, event and thread.
     pub rows: Vec<SampleRow>,
+    /// Taken branches, each arc of an event once; empty where none were recorded.
+    pub arcs: Vec<BranchArc>,
     /// How it was recorded.
     pub recording: Recording,
     /// What could not be read.
@@ -81,6 +83,7 @@ impl Profile {
             threads: Vec::new(),
             stacks: StackTable::new(),
             rows: Vec::new(),
+            arcs: Vec::new(),
             recording: Recording::default(),
             problems: Problems::new(),
         }
