@@ -1,0 +1,39 @@
+// The list of actions: a pure function of the server's status.
+import type { Status } from './protocol';
+
+/** One row and the command it runs. */
+export interface ActionItem {
+  label: string;
+  command: string;
+}
+
+/** The actions that make sense in this state. */
+export function actionItems(status: Status | undefined, annotationsShown: boolean): ActionItem[] {
+  const always: ActionItem[] = [
+    { label: '$(debug-restart) Restart the server', command: 'heatline.restartServer' },
+    { label: '$(output) Show the log', command: 'heatline.showLog' },
+  ];
+  if (status === undefined) {
+    return always;
+  }
+  const open: ActionItem = { label: '$(folder-opened) Open a profile…', command: 'heatline.openProfile' };
+  return [open, ...(status.profile == null ? [] : profileActions(status, annotationsShown)), ...always];
+}
+
+function profileActions(status: Status, annotationsShown: boolean): ActionItem[] {
+  const actions: ActionItem[] = [
+    { label: '$(graph) Pick a metric…', command: 'heatline.pickMetric' },
+    annotationsShown
+      ? { label: '$(eye-closed) Switch annotations off', command: 'heatline.toggleAnnotations' }
+      : { label: '$(eye) Switch annotations on', command: 'heatline.toggleAnnotations' },
+    { label: '$(git-compare) Set the baseline…', command: 'heatline.setBaseline' },
+  ];
+  if (status.baseline !== null) {
+    actions.push({ label: '$(discard) Clear the baseline', command: 'heatline.clearBaseline' });
+  }
+  actions.push(
+    { label: '$(refresh) Read the profile again', command: 'heatline.refresh' },
+    { label: '$(close) Close the profile', command: 'heatline.closeProfile' },
+  );
+  return actions;
+}

@@ -1,0 +1,28 @@
+// Wires the features together; each lives in a file of its own.
+import { commands, type ExtensionContext } from 'vscode';
+import * as actions from './actions';
+import { Annotations } from './annotations';
+import * as calls from './calls';
+import * as metric from './metric';
+import * as profiles from './profiles';
+import { Server } from './server';
+import * as statusItem from './statusItem';
+
+export async function activate(context: ExtensionContext): Promise<void> {
+  const annotations = new Annotations(context);
+  const server = new Server(context, { ...annotations.middleware, ...calls.middleware });
+  const paintStatus = statusItem.activate(context, server, annotations);
+  annotations.activate(() => {
+    server.repaint();
+    paintStatus();
+  });
+  profiles.activate(context, server);
+  metric.activate(context, server);
+  actions.activate(context, server, annotations);
+  context.subscriptions.push(
+    server,
+    commands.registerCommand('heatline.restartServer', () => server.restart()),
+    commands.registerCommand('heatline.showLog', () => { server.showLog(); }),
+  );
+  await server.start();
+}

@@ -1,0 +1,76 @@
+// The server's own messages and the results of its commands, as the server defines them.
+//
+// Numbers come with their finished text; nothing here is computed with.
+import { NotificationType, RequestType0, type Location } from 'vscode-languageclient/node';
+
+/** A cost: in the event's unit, as a share of the profile, in samples. */
+export interface Cost {
+  weight: number;
+  percent: number;
+  samples: number;
+}
+
+/** What can be chosen to be shown. */
+export interface Metric {
+  id: string;
+  unit: string;
+}
+
+/** Shares of the profile's weight, between 0 and 1. */
+export interface Coverage {
+  line: number;
+  symbol: number;
+  none: number;
+  /** The same, in words. */
+  text?: string;
+}
+
+/** Something in the profile or its files that could not be used. */
+export interface Problem {
+  kind: string;
+  count?: number;
+  message?: string;
+}
+
+/** The state of the server: what is shown, what could be. */
+export interface Status {
+  state: 'idle' | 'loading' | 'ready' | 'failed';
+  message: string;
+  profile?: { path: string; kind: string; samples: number } | null;
+  profiles: string[];
+  metric?: string | null;
+  metrics: Metric[];
+  coverage?: Coverage | null;
+  placement?: Partial<Record<'exact' | 'moved' | 'changed' | 'gone' | 'unverified', number>> | null;
+  baseline: string | null;
+  problems: Problem[];
+}
+
+/** A caller or callee. */
+export interface Call {
+  name: string;
+  module: string;
+  location?: Location | null;
+  cost: Cost;
+  /** The cost, in words. */
+  text?: string;
+}
+
+/** The neighbours of a place in the measured call graph. */
+export interface Calls {
+  callers: Call[];
+  callees: Call[];
+}
+
+export const StatusRequest = new RequestType0<Status, void>('heatline/status');
+export const StatusNotification = new NotificationType<Status>('heatline/status');
+
+/** The commands of the server, for `workspace/executeCommand`. */
+export const ServerCommand = {
+  open: 'heatline.server.open',
+  close: 'heatline.server.close',
+  baseline: 'heatline.server.baseline',
+  metric: 'heatline.server.metric',
+  refresh: 'heatline.server.refresh',
+  calls: 'heatline.server.calls',
+} as const;
