@@ -11,6 +11,7 @@ mod monitor;
 mod problem;
 mod profile;
 mod sample;
+mod spe;
 mod stack;
 
 pub use address::{AddressSpace, Avma, CodeAddress, FileOffset, ModuleAddress, Rva, Svma};
@@ -21,4 +22,5 @@ pub use monitor::{Cancelled, Monitor, Silent};
 pub use problem::{Problem, Problems};
 pub use profile::{Profile, ProfileKind, Recording};
 pub use sample::{Percent, SampleFold, SampleRow, Tally, Thread, ThreadId, Weight, round};
+pub use spe::{Distribution, Ratio, SpeOperation, SpeRecording, SpeRow, SpeSource, SpeStats, SpeTable};
 pub use stack::{StackId, StackNode, StackTable};

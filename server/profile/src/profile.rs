@@ -1,6 +1,8 @@
 //! The profile: all that one recording yields.
 
-use crate::{BranchArc, Event, EventId, Module, ModuleId, Problems, SampleRow, StackTable, Tally, Thread, ThreadId};
+use crate::{
+    BranchArc, Event, EventId, Module, ModuleId, Problems, SampleRow, SpeTable, StackTable, Tally, Thread, ThreadId,
+};
 
 /// The format a profile came in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -67,6 +69,8 @@ pub struct Profile {
     pub rows: Vec<SampleRow>,
     /// Taken branches, each arc of an event once; empty where none were recorded.
     pub arcs: Vec<BranchArc>,
+    /// Statistics of Arm SPE records, where there are any.
+    pub spe: Option<SpeTable>,
     /// How it was recorded.
     pub recording: Recording,
     /// What could not be read.
@@ -84,6 +88,7 @@ impl Profile {
             stacks: StackTable::new(),
             rows: Vec::new(),
             arcs: Vec::new(),
+            spe: None,
             recording: Recording::default(),
             problems: Problems::new(),
         }
