@@ -6,6 +6,7 @@
 mod address;
 mod arc;
 mod event;
+mod merge;
 mod module;
 mod monitor;
 mod problem;
@@ -17,6 +18,7 @@ mod stack;
 pub use address::{AddressSpace, Avma, CodeAddress, FileOffset, ModuleAddress, Rva, Svma};
 pub use arc::{BranchArc, CodePlace};
 pub use event::{Event, EventId, Sampling, Unit};
+pub use merge::DifferentKinds;
 pub use module::{BuildId, Identity, Module, ModuleId, ModuleKind, PdbId};
 pub use monitor::{Cancelled, Monitor, Silent};
 pub use problem::{Problem, Problems};

@@ -52,6 +52,13 @@ impl StackTable {
         self.nodes.shrink_to_fit();
     }
 
+    /// Makes a sealed table ready for more stacks.
+    pub(crate) fn unseal(&mut self) {
+        if self.ids.is_empty() {
+            self.ids = self.nodes.iter().zip(0..).map(|(&node, id)| (node, StackId(id))).collect();
+        }
+    }
+
     /// The frame that `stack` ends in.
     ///
     /// # Panics
