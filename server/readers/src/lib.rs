@@ -5,6 +5,7 @@
 //! [`ReadOptions`]. Reading is streaming, so memory follows the number of unique stacks and not the size of the file.
 
 pub mod perf_data;
+pub mod spe;
 
 mod input;
 
