@@ -6,6 +6,7 @@
 
 pub mod perf_data;
 pub mod spe;
+pub mod spt;
 
 mod input;
 
@@ -21,6 +22,8 @@ pub struct ReadOptions {
     pub time: Option<(u64, u64)>,
     /// Only samples of these processors.
     pub cpus: Option<Vec<u32>>,
+    /// How to read what the SPT format leaves open.
+    pub spt: spt::Options,
 }
 
 /// Why a recording gives nothing at all. What is merely damaged is read as far as possible, with problems counted in
@@ -47,6 +50,9 @@ pub enum ReadError {
     /// A perf.data file that cannot be used.
     #[error(transparent)]
     PerfData(#[from] perf_data::PerfDataError),
+    /// An SPT file that cannot be used.
+    #[error(transparent)]
+    Spt(#[from] spt::SptError),
     /// Somebody asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -63,6 +69,7 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
             file.rewind()?;
             match recognise(&head) {
                 Some(ProfileKind::PerfData) => Ok(perf_data::read_file(file, options, monitor)?),
+                Some(ProfileKind::Spt) => Ok(spt::read(Input::File(file), options, monitor)?),
                 kind => Err(refuse(kind, &head, "a file")),
             }
         }
@@ -71,6 +78,9 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
             match recognise(&head) {
                 Some(ProfileKind::PerfData) => {
                     Ok(perf_data::read_stream(&mut head.as_slice().chain(stream), options, monitor)?)
+                }
+                Some(ProfileKind::Spt) => {
+                    Ok(spt::read(Input::Stream(&mut head.as_slice().chain(stream)), options, monitor)?)
                 }
                 kind => Err(refuse(kind, &head, "a stream")),
             }
@@ -89,6 +99,9 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
 pub fn recognise(head: &[u8]) -> Option<ProfileKind> {
     if perf_data::recognise(head) {
         return Some(ProfileKind::PerfData);
+    }
+    if spt::recognise(head) {
+        return Some(ProfileKind::Spt);
     }
     None
 }
