@@ -28,7 +28,7 @@ pub use export::write_profile;
 pub use format::{Header, LengthReading, Name, Op, Program, Signature};
 pub use order::{CallVote, Direction, settle_stack_order, stack_arcs, turn_stacks, vote};
 pub use preamble::Preamble;
-pub use read::{ConvertMode, SPOOL_LIMIT, read, read_all};
+pub use read::{ConvertMode, SPOOL_LIMIT, first_event, read, read_all};
 pub use write::{Description, Elements, ProgramData, RecordData, SegmentData, WriteError, write};
 
 use heatline_profile::Cancelled;

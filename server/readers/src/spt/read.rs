@@ -5,7 +5,7 @@ use super::decode::decode;
 use super::fold::Fold;
 use super::format::Op;
 use crate::{Input, ReadOptions, ReadSeek};
-use heatline_profile::{Monitor, Profile, Weight};
+use heatline_profile::{EventId, Monitor, Profile, Weight};
 use std::fmt;
 use std::io::{Cursor, Read};
 
@@ -75,6 +75,13 @@ fn spool(stream: &mut dyn Read, limit: u64) -> Result<Vec<u8>, SptError> {
         return Err(SptError::TooLongForPipe { limit });
     }
     Ok(bytes)
+}
+
+/// The event to show first: the first with hits in the order of [`Op::ALL`].
+pub fn first_event(profile: &Profile) -> Option<EventId> {
+    let totals = profile.totals();
+    let has_hits = |event: &EventId| totals.get(event.0 as usize).is_some_and(|total| total.weight > Weight(0));
+    Op::ALL.into_iter().find_map(|op| profile.find_event(op.event_name()).filter(has_hits))
 }
 
 /// What SPDConvert is to be told of an SPT file, so that it takes the data that is there.

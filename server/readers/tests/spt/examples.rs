@@ -2,7 +2,7 @@
 
 use crate::{bytes, costs, list, problems, read_bytes, with_prefix};
 use expect_test::expect;
-use heatline_profile::{Identity, Silent};
+use heatline_profile::{EventId, Identity, Silent};
 use heatline_readers::spt::{self, ConvertMode, LengthReading, Signature};
 use heatline_readers::{Input, ReadOptions};
 use std::io::Cursor;
@@ -176,6 +176,7 @@ fn several_files_add_up_and_one_given_twice_counts_twice() {
     let inputs: Vec<_> = files.iter_mut().map(|file| Input::File(file)).collect();
     let profile = spt::read_all(inputs, &ReadOptions::default(), &Silent).unwrap();
     assert_eq!(profile.modules.len(), 1);
+    assert_eq!(spt::first_event(&profile), Some(EventId(0)));
     expect![[r#"
         m.exe spt:etw-instr 0x1000 x3
         m.exe spt:etw-instr 0x2000 x2
