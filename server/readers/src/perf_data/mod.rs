@@ -1,11 +1,45 @@
-//! Linux `perf.data`: a stream of kernel records, as `perf record` writes it.
+//! Linux `perf.data`: what `perf record` writes, as a file, through a pipe or as a directory.
+//!
+//! The reader is our own and streaming: blocks of the file are walked once, records are read in place, and each sample
+//! costs one look-up of its call chain. It follows the kernel's `perf_event.h` and perf's
+//! `Documentation/perf.data-file-format.txt`, and where these leave a choice, what perf itself does.
+//!
+//! Chains are recorded innermost first. Callers are return addresses that nobody has stepped back; the first address
+//! of each mode (kernel, user, guest) is the interrupted instruction itself.
+
+mod attr;
+mod blocks;
+mod bytes;
+mod chains;
+mod features;
+mod folding;
+mod header;
+mod layout;
+mod mappings;
+mod modules;
+mod names;
+mod queue;
+mod session;
+mod state;
+mod world;
 
 use crate::{Folder, ReadOptions, ReadSeek};
-use heatline_profile::{Cancelled, Monitor, Profile, ProfileKind};
-use std::io::{self, Read};
+use blocks::{Blocks, Source};
+use header::{Header, PIPE_HEADER, Start};
+use heatline_profile::{Cancelled, Monitor, Profile};
+use session::Session;
+use std::io::{self, Read, SeekFrom};
 
 /// The member of a `perf record --threads` directory that holds the header.
 pub const FOLDER_MEMBER: &str = "data";
+
+/// Limits on counts that come from the file.
+mod limit {
+    /// Events in one recording.
+    pub const EVENTS: usize = 1 << 16;
+    /// Bytes of an entry of the attribute section; the kernel's attribute has 136.
+    pub const ATTR_ENTRY: usize = 4096;
+}
 
 /// Why a perf.data file gives nothing at all.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +47,41 @@ pub enum PerfDataError {
     /// The bytes could not be had.
     #[error("cannot read the profile")]
     Io(#[from] io::Error),
+    /// The input does not begin as a perf.data file does.
+    #[error("expected a perf.data file that starts with PERFILE2; files of before 2009 must be recorded anew")]
+    BadMagic,
+    /// The header is of no known size.
+    #[error(
+        "expected a header of 16 or at least 104 bytes, found {found} (offset 0x8); the file is damaged, copy or record it anew"
+    )]
+    HeaderSize {
+        /// The size that the header states.
+        found: u64,
+    },
+    /// The attribute section's entries are of no possible size.
+    #[error(
+        "expected event attributes of 80 to 4096 bytes, found {found} (offset 0x10); the file is damaged, copy or record it anew"
+    )]
+    AttributeSize {
+        /// The size that the header states.
+        found: u64,
+    },
+    /// The input ends inside its header.
+    #[error(
+        "expected {expected} bytes of header at offset {offset:#x}, found the end of the file; copy or record it anew"
+    )]
+    Short {
+        /// How many bytes should be there.
+        expected: u64,
+        /// Where they should be.
+        offset: u64,
+    },
+    /// Samples should be chosen by processor, but do not say theirs.
+    #[error("the samples do not say their processor; leave out --cpu or record with --sample-cpu")]
+    NoCpus,
+    /// Samples should be chosen by time, but do not say theirs.
+    #[error("the samples do not say their time; leave out --time or record with -T")]
+    NoTimes,
     /// Somebody asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -23,26 +92,71 @@ pub fn recognise(head: &[u8]) -> bool {
     head.starts_with(b"PERFILE2") || head.starts_with(b"2ELIFREP")
 }
 
-/// Reads a perf.data file.
+/// Reads a perf.data file, or a stored pipe, from where `file` stands.
 ///
 /// # Errors
 /// [`PerfDataError`] if nothing of it can be used.
-pub fn read_file(_: &mut dyn ReadSeek, _: &ReadOptions, _: &dyn Monitor) -> Result<Profile, PerfDataError> {
-    Ok(Profile::new(ProfileKind::PerfData))
+pub fn read_file(
+    file: &mut dyn ReadSeek,
+    options: &ReadOptions,
+    monitor: &dyn Monitor,
+) -> Result<Profile, PerfDataError> {
+    let start = Start::read(file)?;
+    if start.is_stream() {
+        return read_records(Source::File(file), start, options, monitor);
+    }
+    let mut session = Session::new(start.order, options);
+    let header = Header::read(file, start, &mut session.problems)?;
+    session.features = header.features;
+    for event in header.events {
+        session.add_event(event.attr, event.ids);
+    }
+    file.seek(SeekFrom::Start(header.data.offset))?;
+    let limit = (!header.unclosed).then(|| header.data.offset.saturating_add(header.data.size));
+    let mut blocks = Blocks::new(Source::File(file), start.order, header.data.offset, limit);
+    let end = blocks.walk(&mut session, monitor)?;
+    session.ended(end, header.unclosed);
+    session.finish()
 }
 
 /// Reads what `perf record -o -` writes.
 ///
 /// # Errors
 /// As [`read_file`].
-pub fn read_stream(_: &mut dyn Read, _: &ReadOptions, _: &dyn Monitor) -> Result<Profile, PerfDataError> {
-    Ok(Profile::new(ProfileKind::PerfData))
+pub fn read_stream(
+    stream: &mut dyn Read,
+    options: &ReadOptions,
+    monitor: &dyn Monitor,
+) -> Result<Profile, PerfDataError> {
+    let start = Start::read(stream)?;
+    if !start.is_stream() {
+        return Err(PerfDataError::HeaderSize { found: start.size });
+    }
+    read_records(Source::Stream(stream), start, options, monitor)
+}
+
+fn read_records(
+    source: Source<'_>,
+    start: Start,
+    options: &ReadOptions,
+    monitor: &dyn Monitor,
+) -> Result<Profile, PerfDataError> {
+    let mut session = Session::new(start.order, options);
+    let mut blocks = Blocks::new(source, start.order, PIPE_HEADER, None);
+    let end = blocks.walk(&mut session, monitor)?;
+    session.ended(end, false);
+    session.finish()
 }
 
 /// Reads a directory of `perf record --threads`.
 ///
 /// # Errors
 /// As [`read_file`].
-pub fn read_folder(_: &dyn Folder, _: &ReadOptions, _: &dyn Monitor) -> Result<Profile, PerfDataError> {
-    Ok(Profile::new(ProfileKind::PerfData))
+pub fn read_folder(
+    folder: &dyn Folder,
+    options: &ReadOptions,
+    monitor: &dyn Monitor,
+) -> Result<Profile, PerfDataError> {
+    let mut data = folder.open(FOLDER_MEMBER)?;
+    read_file(&mut data, options, monitor)
 }

@@ -1,0 +1,73 @@
+//! Recordings of the tests' own program: every sample's event, thread, weight and frames equal perf's.
+
+use super::oracle::{assert_same, of_ours, of_perf, our_totals, report_totals};
+use super::recording::{Scratch, read, record};
+use heatline_profile::Profile;
+
+/// Records with these options and compares all samples with `perf script` and the totals with `perf report`.
+#[track_caller]
+fn check(name: &str, options: &[&str]) -> Profile {
+    let scratch = Scratch::new(name);
+    let data = record(&scratch, options);
+    let profile = read(&data);
+    let chains = options.contains(&"-g");
+    assert_same(&of_perf(&scratch, &data, chains), &of_ours(&profile, chains));
+    assert_eq!(report_totals(&scratch, &data), our_totals(&profile));
+    assert!(profile.rows.len() > 8, "too few samples to say anything");
+    assert_eq!(profile.problems.iter().collect::<Vec<_>>(), [] as [&heatline_profile::Problem; 0]);
+    profile
+}
+
+#[test]
+fn chains_of_user_code() {
+    let profile = check("fp", &["-e", "cpu-clock:u", "-c", "250000", "-g"]);
+    assert!(profile.events[0].has_stacks);
+    assert!(profile.threads.iter().any(|thread| thread.comm == "worker-1"));
+}
+
+#[test]
+fn chains_through_the_kernel() {
+    check("kernel", &["-e", "cpu-clock", "-F", "2000", "-g"]);
+}
+
+#[test]
+fn samples_without_chains() {
+    let profile = check("flat", &["-e", "cpu-clock:u", "-F", "2000"]);
+    assert!(!profile.events[0].has_stacks);
+}
+
+#[test]
+fn several_events() {
+    check("events", &["-e", "cpu-clock:u,task-clock:u,page-faults:u", "-F", "1500", "-g"]);
+    check("clash", &["-e", "cpu-clock:u,cpu-clock:k", "-F", "1500", "-g"]);
+}
+
+#[test]
+fn groups_of_events() {
+    check("group", &["-e", "{cpu-clock:u,page-faults:u}", "-g"]);
+    check("leader", &["-i", "-e", "{cpu-clock:u,page-faults:u}:S", "-g"]);
+}
+
+#[test]
+fn build_ids_in_mapping_records() {
+    let profile = check("buildid", &["--buildid-mmap", "-e", "cpu-clock:u", "-F", "1500", "-g"]);
+    assert!(profile.modules.iter().any(|module| module.path.ends_with("busy") && module.identity.is_some()));
+}
+
+#[test]
+fn build_ids_in_the_header() {
+    let profile = check("header", &["-e", "cpu-clock:u", "-F", "1500", "-g"]);
+    let module = profile.modules.iter().find(|module| module.path.ends_with("busy")).unwrap();
+    assert_eq!(module.identity.as_ref().unwrap().to_string().len(), 40);
+    assert_eq!(profile.recording.command_line[1], "record");
+    assert!(profile.recording.duration_ns.is_some_and(|duration| duration > 1_000_000));
+    assert!(profile.recording.arch.is_some() && profile.recording.os_release.is_some());
+}
+
+#[test]
+fn weights_as_perf_counts_them() {
+    check("no-period", &["-e", "cpu-clock:u", "--no-period", "-F", "1500"]);
+    check("fixed", &["-e", "page-faults:u", "-c", "1", "-g"]);
+    check("no-inherit", &["-i", "-e", "cpu-clock:u", "-F", "1500", "-g"]);
+    check("no-time", &["-e", "cpu-clock:u", "--no-timestamp", "-F", "1500", "-g"]);
+}

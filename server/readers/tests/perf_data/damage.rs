@@ -1,0 +1,130 @@
+//! Damaged files: whatever is cut or changed, the reader gives what it can and says what is wrong.
+
+use super::recording::{Scratch, perf, run, small};
+use heatline_profile::{Profile, Silent};
+use heatline_readers::{Input, ReadError, ReadOptions};
+use std::io::Cursor;
+
+fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+    heatline_readers::read(Input::File(&mut Cursor::new(bytes)), &ReadOptions::default(), &Silent)
+}
+
+fn samples(profile: &Profile) -> u64 {
+    profile.rows.iter().map(|row| row.tally.samples).sum()
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+}
+
+/// The end of each record in the data section and how many samples lie up to there.
+fn sample_ends(bytes: &[u8]) -> Vec<(usize, u64)> {
+    let (mut at, size) = (u64_at(bytes, 40), u64_at(bytes, 48));
+    let (end, mut count, mut ends) = (at + size, 0, vec![(at, 0)]);
+    while at < end {
+        count += u64::from(bytes[at] == 9);
+        at += usize::from(u16::from_le_bytes([bytes[at + 6], bytes[at + 7]]));
+        ends.push((at, count));
+    }
+    ends
+}
+
+#[test]
+fn a_file_cut_anywhere_keeps_the_samples_before_the_cut() {
+    let bytes = small();
+    let ends = sample_ends(bytes);
+    let (data_start, data_end) = (ends[0].0, ends[ends.len() - 1].0);
+    assert!(ends[ends.len() - 1].1 > 30);
+    for cut in 0..bytes.len() {
+        let result = read(&bytes[..cut]);
+        if cut < 104 {
+            assert!(result.is_err(), "cut at {cut}");
+            continue;
+        }
+        let profile = result.unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        let said = profile.problems.iter().any(|p| ["truncated", "damaged-header"].contains(&p.kind));
+        assert!(said || cut >= data_end, "cut at {cut}: {:?}", profile.problems);
+        if cut >= data_start {
+            let whole = ends.partition_point(|(end, _)| *end <= cut) - 1;
+            assert_eq!(samples(&profile), ends[whole].1, "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn an_unclosed_file_is_read_to_its_end() {
+    let mut bytes = small().to_vec();
+    let (whole, end) = (read(&bytes).unwrap(), u64_at(&bytes, 40) + u64_at(&bytes, 48));
+    bytes[48..56].fill(0);
+    bytes.truncate(end);
+    let unclosed = read(&bytes).unwrap();
+    assert_eq!(samples(&unclosed), samples(&whole));
+    assert_eq!(unclosed.problems.iter().map(|p| p.kind).collect::<Vec<_>>(), ["unclosed"]);
+    // Without the section that names the events, perf makes the names from their attributes.
+    let scratch = Scratch::new("unclosed");
+    let data = scratch.path("perf.data");
+    std::fs::write(&data, &bytes).unwrap();
+    let names: String = unclosed.events.iter().map(|event| event.name.clone() + "\n").collect();
+    assert_eq!(run(perf(&scratch).arg("evlist").arg("-i").arg(data)), names);
+}
+
+/// A small generator of repeatable numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+/// Changes some bytes: single bits, whole words to extremes, ranges copied, swapped or removed.
+fn mutate(bytes: &mut Vec<u8>, numbers: &mut Numbers) {
+    const EXTREMES: [u64; 6] = [0, 1, 7, 0xffff, u64::MAX, 1 << 63];
+    for _ in 0..=numbers.below(6) {
+        // Half of the time near the front, where the header is.
+        let span = if numbers.below(2) == 0 { bytes.len().min(400) } else { bytes.len() };
+        let at = numbers.below(span.saturating_sub(8).max(1));
+        match numbers.below(6) {
+            0 => bytes[at] ^= 1 << numbers.below(8),
+            1 => bytes[at] = numbers.next() as u8,
+            2 => {
+                let word = EXTREMES[numbers.below(EXTREMES.len())];
+                let size = [1, 2, 4, 8][numbers.below(4)];
+                bytes[at..at + size].copy_from_slice(&word.to_le_bytes()[..size]);
+            }
+            3 => {
+                let length = numbers.below(64).min(bytes.len() - at);
+                let from = numbers.below(bytes.len() - length);
+                bytes.copy_within(from..from + length, at);
+            }
+            4 => {
+                let length = numbers.below(64).min(bytes.len() - at);
+                bytes.drain(at..at + length);
+            }
+            _ => bytes.truncate(bytes.len() - numbers.below(bytes.len() / 2)),
+        }
+        if bytes.len() < 200 {
+            return;
+        }
+    }
+}
+
+#[test]
+fn twenty_thousand_mutations_neither_panic_nor_hang() {
+    let base = small();
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let mut usable = 0;
+    for _ in 0..20_000 {
+        let mut bytes = base.to_vec();
+        mutate(&mut bytes, &mut numbers);
+        usable += u64::from(read(&bytes).is_ok());
+    }
+    assert!(usable > 5_000, "{usable}");
+}

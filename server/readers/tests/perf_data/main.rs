@@ -1,0 +1,9 @@
+//! The perf.data reader against perf itself, on recordings that the tests make, and against damage.
+
+// The tests record programs of their own, so they compile, start perf and open files.
+#![allow(clippy::disallowed_methods)]
+
+mod against_perf;
+mod damage;
+mod oracle;
+mod recording;
