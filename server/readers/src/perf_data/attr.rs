@@ -131,12 +131,12 @@ impl Attr {
             n if self.is_frequency() => Some(Sampling::Frequency(n)),
             n => Some(Sampling::Period(n)),
         };
+        let name = name.map_or_else(|| names::of(self), str::to_owned);
         Event {
-            name: name.map_or_else(|| names::of(self), str::to_owned),
-            unit: self.unit(),
             sampling,
             precise: self.precise() > 0,
             has_stacks: self.sample_type & sample_type::CALLCHAIN != 0,
+            ..Event::new(name, self.unit())
         }
     }
 
