@@ -1,0 +1,107 @@
+//! Linkage names as people write them. The one door to the demangling crates.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+/// Substitutions can double a name at each step; beyond this many bytes the mangled name is shown.
+const LONGEST_NAME: usize = 1 << 16;
+/// Nesting in a C++ name; real ones stay below 100. It bounds the stack.
+const DEEPEST_NAME: u32 = 160;
+
+/// The name for people: C++ with parameters, Rust without hash, anything else as it is.
+pub(crate) fn demangle(linkage_name: &str) -> Cow<'_, str> {
+    let name = linkage_name.strip_prefix('_').filter(|n| n.starts_with("_Z") || n.starts_with("_R"));
+    let name = name.unwrap_or(linkage_name);
+    let readable = if is_rust(name) {
+        rust(name)
+    } else if name.starts_with("_Z") {
+        cpp(name)
+    } else {
+        None
+    };
+    readable.map_or(Cow::Borrowed(linkage_name), Cow::Owned)
+}
+
+/// Rust's older scheme looks like C++; its last component is `h` and 16 hex digits.
+fn is_rust(name: &str) -> bool {
+    let hash_ends_it = |end: usize| {
+        let hash = end.checked_sub(19).and_then(|start| name.get(start..end));
+        hash.and_then(|h| h.strip_prefix("17h")).is_some_and(|h| h.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    name.starts_with("_R") || name.starts_with("_ZN") && name.rfind('E').is_some_and(hash_ends_it)
+}
+
+fn rust(name: &str) -> Option<String> {
+    let symbol = rustc_demangle::try_demangle(name).ok()?;
+    let mut out = Limited::default();
+    write!(out, "{symbol:#}").ok()?;
+    Some(out.0)
+}
+
+fn cpp(name: &str) -> Option<String> {
+    let parse = cpp_demangle::ParseOptions::default().recursion_limit(DEEPEST_NAME);
+    let options = cpp_demangle::DemangleOptions::default().recursion_limit(DEEPEST_NAME);
+    let symbol = cpp_demangle::BorrowedSymbol::new_with_options(name.as_bytes(), &parse).ok()?;
+    let mut out = Limited::default();
+    symbol.structured_demangle(&mut out, &options).ok()?;
+    Some(out.0)
+}
+
+/// Text that refuses to grow beyond [`LONGEST_NAME`].
+#[derive(Default)]
+struct Limited(String);
+
+impl fmt::Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(linkage: &str, name: &str) {
+        assert_eq!(demangle(linkage), name);
+    }
+
+    #[test]
+    fn cpp_names_keep_their_parameters() {
+        check("_Z3fibi", "fib(int)");
+        check("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)");
+    }
+
+    #[test]
+    fn rust_names_lose_their_hash() {
+        check("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt");
+        check("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE.llvm.123", "core::fmt::Write::write_fmt");
+        check("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
+    }
+
+    #[test]
+    fn cpp_names_are_not_taken_for_rust() {
+        check("_ZN3foo3barEv", "foo::bar()");
+    }
+
+    #[test]
+    fn other_names_stay() {
+        check("main", "main");
+        check("_Zbroken", "_Zbroken");
+        check("", "");
+    }
+
+    #[test]
+    fn names_that_explode_stay_mangled() {
+        let mut name = "_Z1fSt4pairIiiE".to_owned();
+        for i in 0..40 {
+            let reference = if i == 0 { "S0_".to_owned() } else { format!("S{}_", i) };
+            name.push_str(&format!("St4pairI{reference}{reference}E"));
+        }
+        assert!(demangle(&name).len() <= LONGEST_NAME.max(name.len()));
+    }
+}

@@ -1,0 +1,112 @@
+//! The names of the crate `gimli` that this folder uses, and how its types are instantiated. The one door to it.
+
+use crate::object_file::ObjectFile;
+use gimli::{
+    DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfSections, EndianSlice,
+    RunTimeEndian, SectionId, UnitHeader,
+};
+use heatline_profile::Problems;
+
+pub(super) use gimli::{
+    AttributeSpecification, AttributeValue, DebugInfoOffset, DebugLineOffset, DwoId, Error, LineRow, Reader, Section,
+    UnitOffset, UnitType, constants,
+};
+
+/// Part of a section, with its byte order.
+pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+pub(super) type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
+pub(super) type Unit<'a> = gimli::Unit<Slice<'a>>;
+pub(super) type Value<'a> = AttributeValue<Slice<'a>>;
+pub(super) type Entries<'a, 'u> = gimli::EntriesRaw<'u, Slice<'a>>;
+pub(super) type LineProgram<'a> = gimli::IncompleteLineProgram<Slice<'a>>;
+pub(super) type LineHeader<'a> = gimli::LineProgramHeader<Slice<'a>>;
+pub(super) type FileEntry<'a> = gimli::FileEntry<Slice<'a>>;
+
+/// The content of the sections that resolving needs, kept as long as it lasts.
+pub(crate) struct Sections {
+    sections: DwarfSections<Vec<u8>>,
+    endian: RunTimeEndian,
+}
+
+/// Whether functions, lines or inlined frames are made from it. Locations of variables, for one, are not.
+fn is_needed(id: SectionId) -> bool {
+    matches!(
+        id,
+        SectionId::DebugInfo
+            | SectionId::DebugAbbrev
+            | SectionId::DebugStr
+            | SectionId::DebugLine
+            | SectionId::DebugLineStr
+            | SectionId::DebugRanges
+            | SectionId::DebugRngLists
+            | SectionId::DebugAddr
+            | SectionId::DebugStrOffsets
+    )
+}
+
+impl Sections {
+    /// Reads and unpacks them. One that cannot be read is empty, and a problem.
+    pub fn read(file: &ObjectFile, problems: &mut Problems) -> Sections {
+        let load = |id: SectionId| -> Result<Vec<u8>, std::convert::Infallible> {
+            if !is_needed(id) {
+                return Ok(Vec::new());
+            }
+            Ok(file.content_of(id.name()).unwrap_or_else(|e| {
+                problems.add("debug-section", 1, None, format!("section {} cannot be read: {e}", id.name()));
+                Vec::new()
+            }))
+        };
+        let Ok(sections) = DwarfSections::load(load);
+        Sections { sections, endian: if file.big_endian { RunTimeEndian::Big } else { RunTimeEndian::Little } }
+    }
+
+    pub(super) fn borrow(&self) -> Dwarf<'_> {
+        self.sections.borrow(|section| EndianSlice::new(section, self.endian))
+    }
+}
+
+/// The bytes of a slice as long as the section lives.
+pub(super) fn bytes<'a>(slice: &Slice<'a>) -> &'a [u8] {
+    slice.slice()
+}
+
+/// A unit before its root is read.
+pub(super) fn default_bases<'a>(dwarf: &Dwarf<'a>, header: UnitHeader<Slice<'a>>) -> Result<Unit<'a>, Error> {
+    let (encoding, file) = (header.encoding(), dwarf.file_type);
+    Ok(Unit {
+        abbreviations: dwarf.abbreviations(&header)?,
+        name: None,
+        comp_dir: None,
+        low_pc: 0,
+        str_offsets_base: DebugStrOffsetsBase::default_for_encoding_and_file(encoding, file),
+        addr_base: DebugAddrBase(0),
+        loclists_base: DebugLocListsBase::default_for_encoding_and_file(encoding, file),
+        rnglists_base: DebugRngListsBase::default_for_encoding_and_file(encoding, file),
+        line_program: None,
+        dwo_id: None,
+        header,
+    })
+}
+
+/// The line program of a unit; its header is parsed, its rows are not.
+pub(super) fn line_program<'a>(
+    dwarf: &Dwarf<'a>,
+    unit: &Unit<'a>,
+    offset: DebugLineOffset,
+) -> Result<LineProgram<'a>, Error> {
+    dwarf.debug_line.program(offset, unit.header.address_size(), unit.comp_dir, unit.name)
+}
+
+/// The column of a row, 0 for none.
+pub(super) fn column(row: &LineRow) -> u32 {
+    match row.column() {
+        gimli::ColumnType::LeftEdge => 0,
+        gimli::ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
+    }
+}
+
+/// Whether a linker writes this address for code that it threw away (the top of the address space).
+pub(super) fn is_tombstone(address: u64, address_size: u8) -> bool {
+    let top = if address_size >= 8 { u64::MAX } else { (1 << (u32::from(address_size) * 8)) - 1 };
+    address >= top - 1
+}

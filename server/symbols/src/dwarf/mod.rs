@@ -1,0 +1,110 @@
+//! DWARF 2 to 5: from sorted addresses to frames, unit by unit.
+//!
+//! Each unit that holds a wanted address is read once: its line program into rows, its tree of entries into marks on
+//! the addresses. Both are then joined with the addresses in order, so no address is ever searched for. Follows DWARF
+//! Version 5, sections 2.17 (ranges), 3.3 (functions and inlined calls) and 6.2 (lines), and what versions 2 to 4 and
+//! the GNU extensions do differently. `.debug_aranges` and `.debug_names` are not used: they are often missing, and
+//! wrong where code was thrown away.
+
+mod format;
+mod lines;
+mod names;
+mod ranges;
+mod tree;
+mod unit;
+mod units;
+
+pub(crate) use format::Sections;
+pub(crate) use unit::UnitFrames;
+
+use crate::build::Builder;
+use crate::code::Code;
+use heatline_profile::{Cancelled, FileOffset, Monitor, Problems};
+use names::Library;
+use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use units::Units;
+
+/// How often, on average, the ranges of units may cover each address before the rest is left out. Real ones do once.
+const MOST_COVERS: usize = 64;
+
+/// Resolves the sorted, different `addresses`, all of them code, into `builder`.
+pub(crate) fn resolve(
+    sections: &Sections,
+    supplementary: Option<&Sections>,
+    code: &Code,
+    addresses: &[u64],
+    builder: &mut Builder,
+    monitor: &dyn Monitor,
+) -> Result<(), Cancelled> {
+    let units = Units::read(sections.borrow(), code, &mut builder.problems);
+    let supplementary = supplementary.map(|s| Units::read(s.borrow(), code, &mut builder.problems));
+    let library = Library { units, supplementary };
+    let jobs = assign(&library.units, addresses, &mut builder.problems);
+    let (done, of) = (AtomicU64::new(0), jobs.len() as u64);
+    let resolved: Result<Vec<_>, Cancelled> = jobs
+        .par_iter()
+        .map(|job| {
+            monitor.progress(done.fetch_add(1, Ordering::Relaxed), of)?;
+            Ok(contained(&library, job, code, addresses))
+        })
+        .collect();
+    for (job, frames) in jobs.iter().zip(resolved?) {
+        if let Some(name) = library.units.root(job.unit).and_then(|root| root.dwo_name) {
+            let message =
+                format!("{} holds functions and inlined calls and was not read", String::from_utf8_lossy(name));
+            builder.problems.add("missing-debug-file", 1, None, message);
+        }
+        for damage in &frames.damage {
+            let start = library.units.start(job.unit);
+            builder.problems.add("debug-unit", 1, Some(FileOffset(start)), damage.clone());
+        }
+        builder.add_unit(&job.members, frames);
+    }
+    monitor.progress(of, of)
+}
+
+/// A unit and the numbers of the addresses that it claims.
+struct Job {
+    unit: usize,
+    members: Vec<u32>,
+}
+
+/// Resolves one unit. A panic in a parser costs this unit only.
+fn contained<'a>(library: &Library<'a>, job: &Job, code: &Code, addresses: &[u64]) -> UnitFrames<'a> {
+    let own: Vec<u64> = job.members.iter().filter_map(|i| addresses.get(*i as usize).copied()).collect();
+    let result = catch_unwind(AssertUnwindSafe(|| unit::resolve(library, job.unit, code, &own)));
+    result.unwrap_or_else(|_| UnitFrames {
+        damage: vec!["a unit is damaged in a way that no check caught".to_owned()],
+        ..UnitFrames::default()
+    })
+}
+
+/// Which unit each address belongs to. Where several claim one, the first in the file has it.
+fn assign(units: &Units<'_>, addresses: &[u64], problems: &mut Problems) -> Vec<Job> {
+    let mut unit_of = vec![u32::MAX; addresses.len()];
+    let mut left = addresses.len().saturating_mul(MOST_COVERS);
+    for number in (0..units.len()).rev() {
+        let Some(root) = units.root(number) else { continue };
+        for (start, end) in &root.ranges {
+            let first = addresses.partition_point(|address| address < start);
+            let count = addresses.get(first..).unwrap_or_default().partition_point(|address| address < end);
+            if count > left {
+                let at = Some(FileOffset(units.start(number)));
+                problems.add("debug-unit", 1, at, "too many units claim the same addresses");
+                continue;
+            }
+            left -= count;
+            unit_of.get_mut(first..first + count).unwrap_or_default().fill(number as u32);
+        }
+    }
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); units.len()];
+    for (address, unit) in unit_of.iter().enumerate() {
+        if let Some(members) = members.get_mut(*unit as usize) {
+            members.push(address as u32);
+        }
+    }
+    let with_members = members.into_iter().enumerate().filter(|(_, members)| !members.is_empty());
+    with_members.map(|(unit, members)| Job { unit, members }).collect()
+}

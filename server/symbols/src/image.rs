@@ -1,0 +1,113 @@
+//! A binary: its identity, its address spaces, and the way from addresses to frames.
+
+use crate::build::Builder;
+use crate::code::Code;
+use crate::dwarf::{self, Sections};
+use crate::object_file::{ImageKind, ObjectFile};
+use crate::resolution::{Reason, Resolution};
+use crate::symbol_table::SymbolTable;
+use crate::{Locate, Storage, SymbolError};
+use heatline_profile::{AddressSpace, Identity, ModuleAddress, Monitor, Svma};
+use std::sync::Arc;
+
+/// More addresses in one look-up than this are refused; the tables number them with 32 bits.
+const MOST_ADDRESSES: usize = 1 << 30;
+
+/// An opened ELF or PE image. Only its headers are kept.
+pub struct Image {
+    file: ObjectFile,
+    code: Code,
+}
+
+impl Image {
+    /// Reads headers, identity and segments, and finds out where the debug information is.
+    ///
+    /// # Errors
+    /// For what is neither ELF nor PE, and for damaged headers.
+    pub fn open(storage: Arc<dyn Storage>, locate: &dyn Locate) -> Result<Image, SymbolError> {
+        let file = ObjectFile::open(storage)?;
+        let code = Code::of(&file);
+        let _ = locate;
+        Ok(Image { file, code })
+    }
+
+    /// Build id, or GUID and age; `None` for an image without.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.file.identity.as_ref()
+    }
+
+    /// ELF or PE.
+    pub fn kind(&self) -> ImageKind {
+        self.file.kind
+    }
+
+    /// The link-time address that RVAs count from; 0 for ELF.
+    pub fn base(&self) -> Svma {
+        Svma(self.file.base)
+    }
+
+    /// The link-time address of an address of another space. A file offset goes through the segment that holds it,
+    /// an executable one where several do. `None` where nothing of the image lies there, and for addresses in a
+    /// process, which need the mapping.
+    pub fn to_svma(&self, address: ModuleAddress, space: AddressSpace) -> Option<Svma> {
+        match space {
+            AddressSpace::Svma => Some(Svma(address.0)),
+            AddressSpace::Rva => self.file.base.checked_add(address.0).map(Svma),
+            AddressSpace::FileOffset => self.offset_to_svma(address.0),
+            AddressSpace::Avma => None,
+        }
+    }
+
+    fn offset_to_svma(&self, offset: u64) -> Option<Svma> {
+        let holds = |s: &&crate::object_file::Segment| offset.checked_sub(s.offset).is_some_and(|o| o < s.file_size);
+        let mut holding = self.file.segments.iter().filter(holds);
+        let first = holding.clone().find(|s| s.executable).or_else(|| holding.next())?;
+        first.address.checked_add(offset - first.offset).map(Svma)
+    }
+
+    /// The frames of each address, in any order and with repetitions. Debug information is read for this call and
+    /// dropped at its end.
+    ///
+    /// # Errors
+    /// With more addresses than the tables can number, and when the monitor says to stop. Damage in the file is no
+    /// error; it is a problem of the resolution.
+    pub fn resolve(&self, addresses: &[Svma], monitor: &dyn Monitor) -> Result<Resolution, SymbolError> {
+        if addresses.len() > MOST_ADDRESSES {
+            return Err(SymbolError::TooManyAddresses { limit: MOST_ADDRESSES, found: addresses.len() });
+        }
+        let (different, order) = sort(addresses);
+        let is_code: Vec<bool> = different.iter().map(|address| self.code.contains(*address)).collect();
+        let mut builder = Builder::new(different.len());
+        let mut missing = None;
+        if is_code.contains(&true) {
+            if self.file.has(".debug_info") {
+                let sections = Sections::read(&self.file, &mut builder.problems);
+                dwarf::resolve(&sections, None, &self.code, &different, &mut builder, monitor)?;
+            } else {
+                missing = Some(Reason::NoDebugInfo);
+            }
+            if builder.lacks_functions() {
+                let table = SymbolTable::read(&[&self.file], self.code.ranges(), &mut builder.problems);
+                builder.add_symbols(&different, &table);
+            }
+        }
+        Ok(builder.finish(order, &is_code, missing))
+    }
+}
+
+/// The different addresses in order, and for each input address the number of its own.
+fn sort(addresses: &[Svma]) -> (Vec<u64>, Vec<u32>) {
+    let mut pairs: Vec<(u64, u32)> = addresses.iter().enumerate().map(|(i, a)| (a.0, i as u32)).collect();
+    pairs.sort_unstable();
+    let mut different: Vec<u64> = Vec::with_capacity(pairs.len());
+    let mut order = vec![0; pairs.len()];
+    for (address, input) in pairs {
+        if different.last() != Some(&address) {
+            different.push(address);
+        }
+        if let Some(number) = order.get_mut(input as usize) {
+            *number = different.len() as u32 - 1;
+        }
+    }
+    (different, order)
+}
