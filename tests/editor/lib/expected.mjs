@@ -1,0 +1,75 @@
+// What the editor must show, from `heatline report` of the same profile and the rules that the project documents.
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+
+/** The rows of a report. */
+export function report(heatline, folder, ...options) {
+  const text = execFileSync(heatline, ['report', ...options, '--format', 'json'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 28 });
+  return JSON.parse(text);
+}
+
+/** A share as it is shown everywhere: two significant digits; from 10 on, one decimal. */
+export function percent(value) {
+  if (value === 0) {
+    return '0 %';
+  }
+  const short = Number(value.toPrecision(2));
+  const digits = short >= 10 ? 1 : Math.max(0, 1 - Math.floor(Math.log10(short)));
+  return `${value.toFixed(digits)} %`;
+}
+
+/** A count with its thousands set apart. */
+export function count(value) {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
+}
+
+function samples(value) {
+  return value === 1 ? '1 sample' : `${count(value)} samples`;
+}
+
+/** A share, or the number of samples where they are too few to be a share. */
+function share(cost) {
+  return cost.samples < 5 ? samples(cost.samples) : percent(cost.percent);
+}
+
+/** The hints of a source file by line. */
+export function hints(lineReport, file, threshold = 0.5) {
+  const found = new Map();
+  for (const { line, exclusive, inclusive } of inFile(lineReport, file)) {
+    if (Math.max(exclusive?.percent ?? 0, inclusive?.percent ?? 0) < threshold) {
+      continue;
+    }
+    const parts = [];
+    if (exclusive !== undefined && exclusive.samples > 0) {
+      parts.push(share(exclusive));
+    }
+    if (inclusive !== undefined && inclusive.weight !== (exclusive?.weight ?? 0)) {
+      parts.push(`incl ${share(inclusive)}`);
+    }
+    found.set(line, parts.join(' · '));
+  }
+  return found;
+}
+
+/** The lenses of a source file by the line of the function. */
+export function lenses(functionReport, file, threshold = 0.1) {
+  const found = new Map();
+  for (const { line, exclusive, inclusive } of inFile(functionReport, file)) {
+    if (Math.max(exclusive?.percent ?? 0, inclusive?.percent ?? 0) < threshold) {
+      continue;
+    }
+    const counted = (inclusive ?? exclusive).samples;
+    const parts = counted < 5 ? [] : [`exclusive ${percent(exclusive?.percent ?? 0)}`, `inclusive ${percent(inclusive.percent)}`];
+    found.set(line, [...parts, samples(counted)].join(' · '));
+  }
+  return found;
+}
+
+function inFile({ rows }, file) {
+  return rows.filter((row) => row.line !== undefined && row.file !== undefined && path.basename(row.file) === file);
+}
+
+/** The same places after `count` lines were put in above them. */
+export function movedBy(map, lines) {
+  return new Map([...map].map(([line, text]) => [line + lines, text]));
+}

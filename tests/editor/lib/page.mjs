@@ -1,0 +1,197 @@
+// What a person does and sees in the editor's window.
+import { existsSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+
+const PATIENCE = Number(process.env.PATIENCE ?? 30_000);
+
+/** Text as a person reads it: no invisible characters, every kind of space a space. */
+export function plain(text) {
+  return text.replace(/[\u200a-\u200f\u2060\ufeff]/g, '').replace(/[\u00a0\u202f]/g, ' ').trimEnd();
+}
+
+/** A browser window on the editor. */
+export class Window {
+  #browser;
+  #page;
+  #pictures;
+  #blocked = new Set();
+
+  /** @param editor what `startEditor` gave; `pictures`: the folder for screenshots. */
+  static async open(editor, pictures) {
+    const window = new Window();
+    window.#pictures = pictures;
+    mkdirSync(pictures, { recursive: true });
+    window.#browser = await chromium.launchPersistentContext(path.join(editor.folder, 'browser'), {
+      env: editor.environment,
+      executablePath: browserPath(),
+      headless: true,
+      viewport: { width: 1400, height: 1900 },
+      args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    });
+    await window.#browser.route('**/*', (route) => window.#onlyLoopback(route));
+    window.#page = window.#browser.pages()[0] ?? (await window.#browser.newPage());
+    return window;
+  }
+
+  /** Hosts that the page wanted to ask and was not let to. */
+  get blocked() {
+    return [...this.#blocked];
+  }
+
+  get page() {
+    return this.#page;
+  }
+
+  async goTo(address) {
+    await this.#page.goto(address, { waitUntil: 'domcontentloaded' });
+    await this.#page.waitForSelector('.monaco-workbench', { timeout: 60_000 });
+    await this.#page.waitForSelector('.monaco-editor .view-line', { timeout: 60_000 });
+  }
+
+  async close() {
+    await this.#browser.close();
+  }
+
+  async picture(name) {
+    await this.#page.screenshot({ path: path.join(this.#pictures, `${name}.png`) });
+  }
+
+  /** The lines in view: their number and rendered text, hints included. */
+  async lines() {
+    const rows = await this.#page.evaluate(() => {
+      const editor = document.querySelector('.editor-group-container.active .monaco-editor') ?? document.querySelector('.monaco-editor');
+      const numbers = new Map();
+      for (const number of editor.querySelectorAll('.margin-view-overlays .line-numbers')) {
+        numbers.set(Math.round(number.getBoundingClientRect().top), Number(number.textContent));
+      }
+      return [...editor.querySelectorAll('.view-lines .view-line')].map((line) => ({
+        number: numbers.get(Math.round(line.getBoundingClientRect().top)),
+        text: line.textContent,
+      }));
+    });
+    return new Map(rows.filter(({ number }) => number !== undefined).map(({ number, text }) => [number, plain(text)]));
+  }
+
+  /** The hints in view by line, given the text that the lines have without them. */
+  async hints(source) {
+    const found = new Map();
+    for (const [number, text] of await this.lines()) {
+      const own = plain(source[number - 1] ?? '');
+      if (text.startsWith(own) && text.trim() !== own.trim()) {
+        found.set(number, text.slice(own.length).trim());
+      } else if (!text.startsWith(own)) {
+        found.set(number, `unexpected text: ${text}`);
+      }
+    }
+    return found;
+  }
+
+  /** The lenses in view by the line that they stand above. */
+  async lenses() {
+    const rows = await this.#page.evaluate(() => {
+      const editor = document.querySelector('.editor-group-container.active .monaco-editor') ?? document.querySelector('.monaco-editor');
+      const numbers = [...editor.querySelectorAll('.margin-view-overlays .line-numbers')].map((number) => ({
+        top: number.getBoundingClientRect().top,
+        number: Number(number.textContent),
+      }));
+      return [...editor.querySelectorAll('.codelens-decoration')].map((lens) => {
+        const { top, height } = lens.getBoundingClientRect();
+        const below = numbers.filter((line) => line.top > top + height / 2).sort((a, b) => a.top - b.top)[0];
+        return { number: below?.number, text: lens.textContent };
+      });
+    });
+    return new Map(rows.map(({ number, text }) => [number, plain(text).trim()]));
+  }
+
+  /** The text of our item in the status bar. */
+  async status() {
+    const item = this.#page.locator('.statusbar-item[id$="heatline.status"]');
+    return (await item.count()) === 0 ? '' : plain((await item.innerText()).trim());
+  }
+
+  /** Puts the cursor at a line and column (from 1) of the active editor. */
+  async moveTo(line, column = 1) {
+    await this.focusEditor();
+    await this.#page.keyboard.press('Control+g');
+    await this.#page.locator('.quick-input-widget input').waitFor({ timeout: PATIENCE });
+    await this.#page.keyboard.type(`${line}:${column}`);
+    await this.#page.keyboard.press('Enter');
+    await this.#page.locator('.quick-input-widget').waitFor({ state: 'hidden', timeout: PATIENCE });
+  }
+
+  async focusEditor() {
+    await this.#page.locator('.editor-group-container.active .monaco-editor .view-lines').first().click({ position: { x: 5, y: 5 } });
+  }
+
+  /** The hover at a place, as text; empty if there is none. */
+  async hover(line, column) {
+    await this.moveTo(line, column);
+    await this.#page.keyboard.press('Control+k');
+    await this.#page.keyboard.press('Control+i');
+    const hover = this.#page.locator('.monaco-editor .monaco-hover:not(.hidden) .monaco-hover-content, .monaco-resizable-hover .monaco-hover-content').first();
+    try {
+      await hover.waitFor({ timeout: 10_000 });
+    } catch {
+      return '';
+    }
+    await this.until(async () => plain(await hover.innerText()), (text) => text !== '' && !/Loading/.test(text), 'a hover with text');
+    return plain(await hover.innerText());
+  }
+
+  /** Runs a command by its title, through the palette. */
+  async command(title) {
+    await this.#page.keyboard.press('F1');
+    const input = this.#page.locator('.quick-input-widget input[type=text], .quick-input-widget input').first();
+    await input.waitFor({ timeout: PATIENCE });
+    await input.fill(`>${title}`);
+    await this.#page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().click({ timeout: PATIENCE });
+  }
+
+  /** The rows of the list that is open. */
+  async choices() {
+    await this.#page.locator('.quick-input-list .monaco-list-row').first().waitFor({ timeout: PATIENCE });
+    return (await this.#page.locator('.quick-input-list .monaco-list-row').allInnerTexts()).map((row) => plain(row).replace(/\s*\n\s*/g, ' ').trim());
+  }
+
+  /** Chooses the first row that holds the text. */
+  async choose(text) {
+    await this.#page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first().click({ timeout: PATIENCE });
+  }
+
+  /** Asks until the answer is as wanted; the last answer is in the error. */
+  async until(ask, wanted, what, patience = PATIENCE) {
+    const end = Date.now() + patience;
+    let answer;
+    do {
+      answer = await ask();
+      if (wanted(answer)) {
+        return answer;
+      }
+      await wait(100);
+    } while (Date.now() < end);
+    throw new Error(`waited in vain for ${what}; last seen: ${show(answer)}`);
+  }
+
+  #onlyLoopback(route) {
+    const url = new URL(route.request().url());
+    if (['127.0.0.1', 'localhost'].includes(url.hostname) || ['data:', 'blob:'].includes(url.protocol)) {
+      return route.continue();
+    }
+    this.#blocked.add(url.origin);
+    return route.abort();
+  }
+}
+
+function show(value) {
+  return JSON.stringify(value instanceof Map ? [...value] : value, undefined, 1);
+}
+
+function browserPath() {
+  const found = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+  if (found === undefined) {
+    throw new Error('no Chromium found: apt-get install chromium');
+  }
+  return found;
+}
