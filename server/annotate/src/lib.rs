@@ -1,1 +1,24 @@
 //! Costs per line, function, file, module and thread, and where they stand in the text of today.
+//!
+//! A [`Model`] is a profile whose addresses are resolved; a [`CostTable`] holds the costs of one of its events; hints,
+//! lenses, hovers, reports and annotated sources are all read from that table. Nothing here opens files or knows a
+//! protocol: the texts are finished, the numbers raw.
+
+mod addresses;
+mod calls;
+mod hover;
+mod model;
+mod path;
+pub mod placement;
+pub mod statistics;
+mod table;
+pub mod text;
+mod tree;
+mod view;
+
+pub use addresses::Addresses;
+pub use calls::{Call, Calls, Party};
+pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
+pub use path::{components, is_windows, normalize};
+pub use table::{By, Cost, CostTable, Coverage, Filter, ModuleCoverage, Row, Selection};
+pub use view::{AnnotationOptions, Annotations, Delta, FileView, FunctionView, HeatScope, LineCosts, LineView};

@@ -1,0 +1,117 @@
+//! The measured call graph: who called a place, and whom it called, with what weight.
+//!
+//! An edge is a pair of neighbouring frames of a stack, inlined ones included. It counts once per sample, however
+//! often recursion repeats it.
+
+use crate::model::{FunctionId, ModelFrame};
+use crate::table::{Cost, CostTable};
+use crate::tree::Visit;
+use heatline_profile::{ModuleId, Tally};
+use rustc_hash::FxHashMap;
+
+/// The function at the other end of a call, or code of a module that has no name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Party {
+    /// A function.
+    Function(FunctionId),
+    /// Code without a symbol.
+    Unnamed(ModuleId),
+}
+
+/// One call edge of a place.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Call {
+    /// The other end.
+    pub party: Party,
+    /// The samples that hold the edge; percentages are of the table's whole.
+    pub cost: Cost,
+}
+
+/// The calls into and out of a place, heaviest first.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Calls {
+    /// Who called it.
+    pub callers: Vec<Call>,
+    /// Whom it called.
+    pub callees: Vec<Call>,
+}
+
+impl CostTable {
+    /// The calls of one function.
+    pub fn calls_of_function(&self, function: FunctionId) -> Calls {
+        self.calls(|frame| frame.function == Some(function))
+    }
+
+    /// The calls of everything that `is_part` says belongs to the place: a function, its clones, a line, some lines.
+    pub(crate) fn calls(&self, is_part: impl Fn(&ModelFrame) -> bool) -> Calls {
+        let mut sums = Edges::default();
+        // Edges of a node: from its parent's innermost frame inwards through its own frames.
+        self.model.tree.walk(&self.sums, |visit| match visit {
+            Visit::Enter(node) => self.edges_of(node, &is_part, |edge| sums.enter(edge, self.sums[node as usize])),
+            Visit::Leave(node) => self.edges_of(node, &is_part, |edge| sums.leave(edge)),
+        });
+        let rows = |tallies: FxHashMap<Party, (Tally, u32)>| {
+            let mut rows: Vec<Call> = tallies
+                .into_iter()
+                .map(|(party, (tally, _))| Call { party, cost: Cost::new(tally, self.whole()) })
+                .collect();
+            rows.sort_by_key(|call| (std::cmp::Reverse(call.cost.weight), call.party));
+            rows
+        };
+        Calls { callers: rows(sums.callers), callees: rows(sums.callees) }
+    }
+
+    fn edges_of(&self, node: u32, is_part: &impl Fn(&ModelFrame) -> bool, mut emit: impl FnMut(Edge)) {
+        let party = |frame: &ModelFrame, node: u32| {
+            frame.function.map_or_else(
+                || Party::Unnamed(self.model.module_of[self.model.node_location[node as usize].0 as usize]),
+                Party::Function,
+            )
+        };
+        let frames = self.frames(node);
+        let outer = self.model.tree.parent(node).map(|parent| (&self.frames(parent)[0], parent));
+        for (at, callee) in frames.iter().enumerate() {
+            let Some((caller, caller_node)) = frames.get(at + 1).map(|f| (f, node)).or(outer) else { continue };
+            if is_part(callee) {
+                emit(Edge::From(party(caller, caller_node)));
+            }
+            if is_part(caller) {
+                emit(Edge::To(party(callee, node)));
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Edge {
+    From(Party),
+    To(Party),
+}
+
+/// Tallies per edge, with how often each is on the current path.
+#[derive(Default)]
+struct Edges {
+    callers: FxHashMap<Party, (Tally, u32)>,
+    callees: FxHashMap<Party, (Tally, u32)>,
+}
+
+impl Edges {
+    fn entry(&mut self, edge: Edge) -> &mut (Tally, u32) {
+        match edge {
+            Edge::From(party) => self.callers.entry(party).or_default(),
+            Edge::To(party) => self.callees.entry(party).or_default(),
+        }
+    }
+
+    fn enter(&mut self, edge: Edge, sum: Tally) {
+        let (tally, depth) = self.entry(edge);
+        if *depth == 0 {
+            *tally += sum;
+        }
+        *depth += 1;
+    }
+
+    fn leave(&mut self, edge: Edge) {
+        self.entry(edge).1 -= 1;
+    }
+}

@@ -1,0 +1,491 @@
+//! The cost table: costs of one event by any kind of place. Every view reads it.
+
+use crate::model::{FileId, FunctionId, LineKey, Model, ModelFrame, Reached};
+use crate::tree::{Keys, Pair, accumulate};
+use heatline_profile::{EventId, ModuleId, Percent, SampleRow, Tally, Thread, ThreadId, Weight};
+use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
+
+/// The cost of one place in one event.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Cost {
+    /// Summed weight in the event's unit.
+    pub weight: Weight,
+    /// Its share of the table's whole; `None` of an empty whole.
+    pub percent: Option<Percent>,
+    /// The number of samples.
+    pub samples: u64,
+}
+
+impl Cost {
+    pub(crate) fn new(tally: Tally, whole: Weight) -> Self {
+        Cost { weight: tally.weight, percent: Percent::of(tally.weight, whole), samples: tally.samples }
+    }
+
+    /// The share as a number in 0..=100, 0 of an empty whole.
+    pub fn share(&self) -> f64 {
+        self.percent.map_or(0.0, Percent::value)
+    }
+}
+
+/// Which samples and places a table is of. Empty lists select everything.
+///
+/// Thread filters choose samples, module and symbol filters choose rows; neither shrinks the whole that percentages
+/// are of, unless [`Self::relative`] says so.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Filter {
+    /// Names of threads.
+    pub comms: Vec<String>,
+    /// Process ids.
+    pub pids: Vec<i32>,
+    /// Thread ids.
+    pub tids: Vec<i32>,
+    /// Modules, by path or base name.
+    pub modules: Vec<String>,
+    /// Functions, by name, name without parameters, or linkage name.
+    pub symbols: Vec<String>,
+    /// Whether percentages are of what the filter leaves instead of the whole event.
+    pub relative: bool,
+}
+
+impl Filter {
+    fn selects_thread(&self, thread: Option<&Thread>) -> bool {
+        let Some(thread) = thread else { return self.comms.is_empty() && self.pids.is_empty() && self.tids.is_empty() };
+        (self.comms.is_empty() || self.comms.contains(&thread.comm))
+            && (self.pids.is_empty() || self.pids.contains(&thread.pid))
+            && (self.tids.is_empty() || self.tids.contains(&thread.tid))
+    }
+
+    fn selects_row(&self, model: &Model, row: &Row) -> bool {
+        let module = || {
+            row.module.map(|id| model.profile.module(id)).is_some_and(|module| {
+                self.modules.iter().any(|wanted| *wanted == module.path || wanted == module.base_name())
+            })
+        };
+        let symbol = || row.function.is_some_and(|id| self.selects_symbol(model, id));
+        (self.modules.is_empty() || module()) && (self.symbols.is_empty() || symbol())
+    }
+
+    fn selects_symbol(&self, model: &Model, id: FunctionId) -> bool {
+        let function = model.function(id);
+        self.symbols.iter().any(|wanted| {
+            *wanted == function.name
+                || function.linkage_name.as_ref() == Some(wanted)
+                || wanted == without_parameters(&function.name)
+        })
+    }
+}
+
+/// `fib` of `fib(int)`; operators and names without parameters stay as they are.
+fn without_parameters(name: &str) -> &str {
+    match name.find('(') {
+        Some(at) if at > 0 && !name[..at].ends_with("operator") => &name[..at],
+        _ => name,
+    }
+}
+
+/// What a table shows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selection {
+    /// Of which event.
+    pub event: EventId,
+    /// Which samples and rows.
+    pub filter: Filter,
+    /// Whether inlined functions are functions of their own (the physical view otherwise).
+    pub inline: bool,
+}
+
+/// By what the rows of a table are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum By {
+    /// Source lines, of one module each.
+    Line,
+    /// Functions.
+    Function,
+    /// Source files, of one module each.
+    File,
+    /// Modules.
+    Module,
+    /// Threads under their names.
+    Thread,
+}
+
+/// One row of a table. What does not apply to its kind is absent.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Row {
+    /// The module.
+    pub module: Option<ModuleId>,
+    /// The function; of a line row the one with most exclusive, then inclusive, weight.
+    pub function: Option<FunctionId>,
+    /// The source file; of a function row where it is declared.
+    pub file: Option<FileId>,
+    /// The source line; of a function row that of its declaration.
+    pub line: Option<NonZeroU32>,
+    /// The thread.
+    pub thread: Option<ThreadId>,
+    /// Whether the function's code was always inlined into others.
+    pub inlined: bool,
+    /// Cost of the place itself.
+    pub exclusive: Cost,
+    /// Cost with everything it called; absent where the event has no stacks.
+    pub inclusive: Option<Cost>,
+}
+
+/// How much of the weight reached a line, only a symbol, or nothing. Shares of their whole, in 0..=1.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Coverage {
+    /// Share whose innermost frame has a source line.
+    pub line: f64,
+    /// Share with a function but no line.
+    pub symbol: f64,
+    /// Share with neither.
+    pub none: f64,
+    /// The same per module, of the module's own weight, heaviest first.
+    pub by_module: Vec<ModuleCoverage>,
+}
+
+/// The coverage of one module.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ModuleCoverage {
+    /// The module.
+    pub module: ModuleId,
+    /// Its exclusive weight.
+    pub weight: Weight,
+    /// Share with a line.
+    pub line: f64,
+    /// Share with a function only.
+    pub symbol: f64,
+    /// Share with neither.
+    pub none: f64,
+    /// Why it is not all lines.
+    pub reason: Option<String>,
+}
+
+/// The costs of one event by any kind of place. Each kind is computed when first asked for, then kept.
+#[derive(Debug)]
+pub struct CostTable {
+    pub(crate) model: Arc<Model>,
+    pub(crate) selection: Selection,
+    /// The whole event.
+    total: Tally,
+    /// What percentages are of.
+    whole: Weight,
+    own: Vec<Tally>,
+    pub(crate) sums: Vec<Tally>,
+    threads: Vec<Tally>,
+    lines: OnceLock<Vec<Pair>>,
+    functions: OnceLock<Vec<Pair>>,
+}
+
+impl CostTable {
+    /// The table of a selection.
+    ///
+    /// # Panics
+    /// If the selection's event is of another profile.
+    pub fn new(model: Arc<Model>, selection: Selection) -> Self {
+        let profile = &model.profile;
+        let of_event = |row: &&SampleRow| row.event == selection.event;
+        let mut total = Tally::default();
+        let mut own = vec![Tally::default(); profile.stacks.len()];
+        let mut threads = vec![Tally::default(); profile.threads.len()];
+        for row in profile.rows.iter().filter(of_event) {
+            total += row.tally;
+            if selection.filter.selects_thread(row.thread.map(|id| profile.thread(id))) {
+                own[row.stack.0 as usize] += row.tally;
+                if let Some(thread) = row.thread {
+                    threads[thread.0 as usize] += row.tally;
+                }
+            }
+        }
+        let sums = model.tree.subtree_sums(&own);
+        let mut table = CostTable {
+            whole: total.weight,
+            total,
+            own,
+            sums,
+            threads,
+            lines: OnceLock::new(),
+            functions: OnceLock::new(),
+            selection,
+            model,
+        };
+        if table.selection.filter.relative {
+            table.whole = table.remaining();
+        }
+        table
+    }
+
+    /// The exclusive weight of all rows that the filter leaves.
+    fn remaining(&self) -> Weight {
+        self.rows(By::Function).iter().map(|row| row.exclusive.weight).sum()
+    }
+
+    /// The model the table is of.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// What the table shows.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// The whole event, filtered or not.
+    pub fn total(&self) -> Tally {
+        self.total
+    }
+
+    /// What percentages are a share of.
+    pub fn whole(&self) -> Weight {
+        self.whole
+    }
+
+    /// The cost of all samples that the thread filters select.
+    pub fn selected(&self) -> Cost {
+        let mut sum = Tally::default();
+        self.own.iter().for_each(|tally| sum += *tally);
+        Cost::new(sum, self.total.weight)
+    }
+
+    /// Whether the event has stacks, so that inclusive cost exists.
+    pub fn has_inclusive(&self) -> bool {
+        self.model.profile.event(self.selection.event).has_stacks
+    }
+
+    /// Whether the event's weight arises in innermost frames, so that exclusive cost exists.
+    pub fn has_exclusive(&self) -> bool {
+        self.model.profile.event(self.selection.event).exclusive
+    }
+
+    /// All rows of a kind that have cost: by exclusive weight, then inclusive, then module, function, file and line.
+    pub fn rows(&self, by: By) -> Vec<Row> {
+        let mut rows = match by {
+            By::Line => self.line_rows(),
+            By::Function => self.function_rows(),
+            By::File => self.file_rows(),
+            By::Module => self.module_rows(),
+            By::Thread => self.thread_rows(),
+        };
+        rows.retain(|row| self.selection.filter.selects_row(&self.model, row));
+        rows.sort_by_cached_key(|row| self.order(row));
+        rows
+    }
+
+    fn order(&self, row: &Row) -> impl Ord + use<> {
+        let model = &self.model;
+        (
+            std::cmp::Reverse(row.exclusive.weight),
+            std::cmp::Reverse(row.inclusive.map_or(Weight(0), |c| c.weight)),
+            row.module.map(|id| model.profile.module(id).path.clone()),
+            row.function.map(|id| model.function(id).name.clone()),
+            row.file.map(|id| model.file(id).path.clone()),
+            row.line,
+            row.thread,
+        )
+    }
+
+    fn row(&self, pair: Pair) -> Row {
+        Row {
+            module: None,
+            function: None,
+            file: None,
+            line: None,
+            thread: None,
+            inlined: false,
+            exclusive: Cost::new(pair.exclusive, self.whole),
+            inclusive: self.has_inclusive().then(|| Cost::new(pair.inclusive, self.whole)),
+        }
+    }
+
+    fn costed<'a>(pairs: &'a [Pair]) -> impl Iterator<Item = (usize, Pair)> + 'a {
+        pairs.iter().copied().enumerate().filter(|(_, pair)| pair.inclusive.samples > 0)
+    }
+
+    fn line_rows(&self) -> Vec<Row> {
+        let functions = self.functions_of_lines();
+        Self::costed(self.lines())
+            .map(|(id, pair)| {
+                let mut row = self.row(pair);
+                row.function = functions.get(&(id as u32)).copied();
+                match self.model.lines[id] {
+                    LineKey::Source(module, file, line) => {
+                        (row.module, row.file, row.line) = (Some(module), Some(file), Some(line));
+                    }
+                    LineKey::Function(module, function) => {
+                        (row.module, row.function) = (Some(module), Some(function));
+                    }
+                    LineKey::Module(module) => row.module = Some(module),
+                }
+                row.inlined = row.function.is_some_and(|f| self.model.function(f).always_inlined);
+                row
+            })
+            .collect()
+    }
+
+    /// The function that each line row is named for: most exclusive, then most inclusive weight on that line.
+    fn functions_of_lines(&self) -> FxHashMap<u32, FunctionId> {
+        let mut weights: FxHashMap<(u32, FunctionId), (Weight, Weight)> = FxHashMap::default();
+        for (node, sum) in self.sums.iter().enumerate().filter(|(_, sum)| sum.samples > 0) {
+            for (depth, frame) in self.frames(node as u32).iter().enumerate() {
+                let Some(function) = frame.function else { continue };
+                let entry = weights.entry((frame.line.0, function)).or_default();
+                entry.1 += sum.weight;
+                if depth == 0 {
+                    entry.0 += self.own[node].weight;
+                }
+            }
+        }
+        let mut best: FxHashMap<u32, (FunctionId, (Weight, Weight))> = FxHashMap::default();
+        for ((line, function), weight) in weights {
+            let entry = best.entry(line).or_insert((function, weight));
+            // The smaller number settles a tie, so that the order of hashing does not show.
+            if (weight, std::cmp::Reverse(function)) > (entry.1, std::cmp::Reverse(entry.0)) {
+                *entry = (function, weight);
+            }
+        }
+        best.into_iter().map(|(line, (function, _))| (line, function)).collect()
+    }
+
+    fn function_rows(&self) -> Vec<Row> {
+        let known = self.model.functions.len();
+        Self::costed(self.functions())
+            .map(|(id, pair)| {
+                let mut row = self.row(pair);
+                if id < known {
+                    let function = &self.model.functions[id];
+                    row.function = Some(FunctionId(id as u32));
+                    row.module = Some(function.module);
+                    (row.file, row.line) = (function.file, function.line);
+                    row.inlined = function.always_inlined;
+                } else {
+                    row.module = Some(ModuleId((id - known) as u32));
+                }
+                row
+            })
+            .collect()
+    }
+
+    fn file_rows(&self) -> Vec<Row> {
+        let mut ids: FxHashMap<(ModuleId, Option<FileId>), u32> = FxHashMap::default();
+        let mut places = Vec::new();
+        let of_line: Vec<u32> = self
+            .model
+            .lines
+            .iter()
+            .map(|line| {
+                let place = match *line {
+                    LineKey::Source(module, file, _) => (module, Some(file)),
+                    LineKey::Function(module, _) | LineKey::Module(module) => (module, None),
+                };
+                *ids.entry(place).or_insert_with(|| {
+                    places.push(place);
+                    places.len() as u32 - 1
+                })
+            })
+            .collect();
+        let pairs = self.accumulate(places.len(), |frame, _| of_line[frame.line.0 as usize]);
+        Self::costed(&pairs)
+            .map(|(id, pair)| {
+                let mut row = self.row(pair);
+                (row.module, row.file) = (Some(places[id].0), places[id].1);
+                row
+            })
+            .collect()
+    }
+
+    fn module_rows(&self) -> Vec<Row> {
+        let pairs = self.accumulate(self.model.profile.modules.len(), |_, module| module.0);
+        Self::costed(&pairs).map(|(id, pair)| Row { module: Some(ModuleId(id as u32)), ..self.row(pair) }).collect()
+    }
+
+    /// Threads with the weight of all their samples; what was called by a thread is its own, so nothing is inclusive.
+    fn thread_rows(&self) -> Vec<Row> {
+        let costed = self.threads.iter().enumerate().filter(|(_, tally)| tally.samples > 0);
+        costed
+            .map(|(id, &tally)| Row {
+                thread: Some(ThreadId(id as u32)),
+                inclusive: None,
+                ..self.row(Pair { exclusive: tally, inclusive: tally })
+            })
+            .collect()
+    }
+
+    pub(crate) fn lines(&self) -> &[Pair] {
+        self.lines.get_or_init(|| self.accumulate(self.model.lines.len(), |frame, _| frame.line.0))
+    }
+
+    /// By function number; behind the last function one place per module for code without a symbol.
+    pub(crate) fn functions(&self) -> &[Pair] {
+        let known = self.model.functions.len();
+        self.functions.get_or_init(|| {
+            self.accumulate(known + self.model.profile.modules.len(), |frame, module| {
+                frame.function.map_or(known as u32 + module.0, |f| f.0)
+            })
+        })
+    }
+
+    /// The costs of all places of a kind, numbered by `key`, which may answer [`crate::tree::NONE`].
+    pub(crate) fn accumulate(&self, count: usize, key: impl Fn(&ModelFrame, ModuleId) -> u32) -> Vec<Pair> {
+        let model = &self.model;
+        let keys = Keys::build(model.locations(), count, |location| {
+            let module = model.module_of[location];
+            self.view(model.frames_at(location)).iter().map(|frame| key(frame, module)).collect::<Vec<_>>().into_iter()
+        });
+        let mut pairs = accumulate(&model.tree, &model.node_location, &self.own, &self.sums, &keys);
+        if !self.has_exclusive() {
+            pairs.iter_mut().for_each(|pair| pair.exclusive = Tally::default());
+        }
+        pairs
+    }
+
+    /// The frames of a stack node that this table tells apart, innermost first.
+    pub(crate) fn frames(&self, node: u32) -> &[ModelFrame] {
+        self.view(self.model.frames_of_node(node))
+    }
+
+    fn view<'a>(&self, frames: &'a [ModelFrame]) -> &'a [ModelFrame] {
+        if self.selection.inline { frames } else { &frames[frames.len() - 1..] }
+    }
+
+    /// How much of the event's weight reached a line, and where it did not, why.
+    pub fn coverage(&self) -> Coverage {
+        let model = &self.model;
+        let mut modules = vec![[Weight(0); 3]; model.profile.modules.len()];
+        for (node, tally) in self.own.iter().enumerate().filter(|(_, tally)| tally.samples > 0) {
+            let location = model.node_location[node].0 as usize;
+            let reached = match model.reached(location) {
+                Reached::Line => 0,
+                Reached::Symbol => 1,
+                Reached::Nothing => 2,
+            };
+            modules[model.module_of[location].0 as usize][reached] += tally.weight;
+        }
+        let share = |part: Weight, whole: Weight| Percent::of(part, whole).map_or(0.0, |p| p.value() / 100.0);
+        let whole: Weight = modules.iter().flatten().copied().sum();
+        let sum_of = |kind: usize| modules.iter().map(|m| m[kind]).sum::<Weight>();
+        let mut by_module: Vec<ModuleCoverage> = modules
+            .iter()
+            .enumerate()
+            .map(|(id, parts)| {
+                let weight: Weight = parts.iter().copied().sum();
+                ModuleCoverage {
+                    module: ModuleId(id as u32),
+                    weight,
+                    line: share(parts[0], weight),
+                    symbol: share(parts[1], weight),
+                    none: share(parts[2], weight),
+                    reason: if parts[0] < weight { model.reasons[id].clone() } else { None },
+                }
+            })
+            .filter(|module| module.weight > Weight(0))
+            .collect();
+        by_module.sort_by_key(|m| std::cmp::Reverse(m.weight));
+        Coverage {
+            line: share(sum_of(0), whole),
+            symbol: share(sum_of(1), whole),
+            none: share(sum_of(2), whole),
+            by_module,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The words that are shown: hints, lenses, tooltips, amounts. Finished text, the same in every editor and in tables.
+
+use crate::placement::Placement;
+use crate::table::Cost;
+use crate::view::{Annotations, Delta, FunctionView, LineView};
+use heatline_profile::{Event, Percent, Unit, Weight, round};
+
+/// Below this many samples a count stands in place of a percentage.
+pub const FEWEST_SAMPLES: u64 = 5;
+
+/// Sets thousands apart: `1 234`, with a narrow no-break space.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len());
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 sample`, `1 234 samples`.
+pub fn samples(number: u64) -> String {
+    if number == 1 { "1 sample".into() } else { format!("{} samples", count(number)) }
+}
+
+/// A weight in the unit of its event: `308.5 ms`, `1 234 567 cycles`.
+pub fn amount(weight: Weight, unit: Unit) -> String {
+    if unit != Unit::Nanoseconds {
+        return format!("{} {}", count(weight.0), unit.name());
+    }
+    let ns = weight.0 as f64;
+    match weight.0 {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", ns / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", ns / 1e6),
+        _ => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+/// A share, or the count where too few samples stand behind it.
+fn share(cost: &Cost) -> String {
+    match cost.percent {
+        Some(percent) if cost.samples >= FEWEST_SAMPLES => percent.to_string(),
+        _ => samples(cost.samples),
+    }
+}
+
+/// `Δ +3.2 pp`.
+pub fn delta(delta: &Delta) -> String {
+    let sign = if delta.points < 0.0 { '\u{2212}' } else { '+' };
+    format!("Δ {sign}{} pp", round(delta.points.abs()))
+}
+
+/// The hint of a line: `12.0 % · incl 45.0 % · Δ +3.2 pp`; `incl 90.0 %` where nothing is exclusive. `with_inclusive`
+/// is the person's wish to see inclusive cost at all. `None` where there is nothing to show.
+pub fn hint(line: &LineView, with_inclusive: bool) -> Option<String> {
+    let mut parts = Vec::with_capacity(3);
+    if line.exclusive.samples > 0 {
+        parts.push(share(&line.exclusive));
+    }
+    let inclusive = line.inclusive.filter(|inclusive| with_inclusive && inclusive.weight != line.exclusive.weight);
+    if let Some(inclusive) = inclusive.filter(|inclusive| inclusive.samples > 0) {
+        parts.push(format!("incl {}", share(&inclusive)));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    parts.extend(line.delta.as_ref().map(delta));
+    Some(parts.join(" · "))
+}
+
+/// The lens of a function: `exclusive 12.0 % · inclusive 45.0 % · 1 234 samples · Δ +3.2 pp`; under five samples only
+/// their number.
+pub fn lens(function: &FunctionView) -> String {
+    let shown = function.inclusive.unwrap_or(function.exclusive);
+    if shown.samples < FEWEST_SAMPLES {
+        return samples(shown.samples);
+    }
+    let mut parts = Vec::with_capacity(4);
+    if let Some(percent) = function.exclusive.percent.filter(|_| function.exclusive.samples > 0) {
+        parts.push(format!("exclusive {percent}"));
+    }
+    if let Some(percent) = function.inclusive.and_then(|inclusive| inclusive.percent) {
+        parts.push(format!("inclusive {percent}"));
+    }
+    parts.push(samples(shown.samples));
+    parts.extend(function.delta.as_ref().map(delta));
+    parts.join(" · ")
+}
+
+/// Whether a cost reaches a threshold in percent, exclusively or inclusively.
+pub fn reaches(exclusive: &Cost, inclusive: Option<&Cost>, threshold: f64) -> bool {
+    let reaches = |cost: &Cost| cost.samples > 0 && cost.percent.map_or(0.0, Percent::value) >= threshold;
+    reaches(exclusive) || inclusive.is_some_and(reaches)
+}
+
+/// The tooltip of a line's hint, in markdown: counts, amounts, what the percentages are of, and the placement.
+pub fn tooltip(annotations: &Annotations, line: &LineView, placement: Placement) -> String {
+    let table = annotations.table();
+    let profile = table.model().profile();
+    let id = table.selection().event;
+    let event = profile.event(id);
+    let metric = profile.metric_id(id);
+    let of = |cost: &Cost| {
+        format!("{} of {}, {}", count(cost.samples), samples(table.total().samples), amount(cost.weight, event.unit))
+    };
+    let mut text = String::new();
+    if table.has_exclusive() {
+        text += &format!("**exclusive** {}: {}", shown_share(&line.exclusive), of(&line.exclusive));
+    }
+    if let Some(inclusive) = &line.inclusive {
+        text += &format!("\n\n**inclusive** {}: {}", shown_share(inclusive), of(inclusive));
+    }
+    text += &format!("\n\nshares are of all `{metric}`");
+    if let Some(delta) = &line.delta {
+        text += &format!("\n\n{}", delta_sentence(delta));
+    }
+    text += &skid(event).map(|note| format!("\n\n{note}")).unwrap_or_default();
+    text += &format!("\n\n{}", placement_sentence(placement));
+    text.trim_start().to_owned()
+}
+
+pub(crate) fn shown_share(cost: &Cost) -> String {
+    cost.percent.map_or_else(|| "no samples".into(), |percent| percent.to_string())
+}
+
+/// `Δ +3.2 pp (95 %: 1.1 to 5.3)`, and whether that is noise.
+pub fn delta_sentence(change: &Delta) -> String {
+    let verdict = if change.significant { "" } else { ", within noise" };
+    format!(
+        "{} against the baseline (95 % interval {:+.1} to {:+.1} pp{verdict})",
+        delta(change),
+        change.low,
+        change.high
+    )
+}
+
+/// What to say of an event whose addresses lie behind the cause.
+pub(crate) fn skid(event: &Event) -> Option<&'static str> {
+    (!event.precise)
+        .then_some("approximate line: the event is not precise, samples may lie some instructions late (skid)")
+}
+
+/// What the placement means, for people.
+pub fn placement_sentence(placement: Placement) -> &'static str {
+    match placement {
+        Placement::Exact => "placement: exact, the line is where it was profiled",
+        Placement::Moved => "placement: moved, the line's text is unchanged",
+        Placement::Changed => "placement: changed, the line was edited since it was profiled",
+        Placement::Gone => "placement: gone, the profiled line was removed",
+        Placement::Unverified => "placement: unverified, the profiled text is not known",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heatline_profile::Tally;
+    use std::num::NonZeroU32;
+
+    fn cost(weight: u64, samples: u64) -> Cost {
+        Cost::new(Tally { weight: Weight(weight), samples, squares: 0.0 }, Weight(1000))
+    }
+
+    fn line(exclusive: Cost, inclusive: Option<Cost>, delta: Option<Delta>) -> LineView {
+        LineView { line: NonZeroU32::MIN, exclusive, inclusive, delta, level: 0 }
+    }
+
+    #[test]
+    fn hints_name_what_they_show() {
+        let shown = |line: &LineView| hint(line, true).unwrap_or_default();
+        assert_eq!(shown(&line(cost(120, 12), Some(cost(450, 45)), None)), "12.0 % · incl 45.0 %");
+        assert_eq!(shown(&line(cost(120, 12), Some(cost(120, 12)), None)), "12.0 %");
+        assert_eq!(shown(&line(cost(120, 12), None, None)), "12.0 %");
+        assert_eq!(shown(&line(cost(0, 0), Some(cost(900, 90)), None)), "incl 90.0 %");
+        assert_eq!(shown(&line(cost(30, 3), Some(cost(900, 90)), None)), "3 samples · incl 90.0 %");
+        assert_eq!(shown(&line(cost(10, 1), None, None)), "1 sample");
+        let delta = Delta { points: 3.2, low: 1.0, high: 5.0, significant: true };
+        assert_eq!(shown(&line(cost(120, 12), Some(cost(450, 45)), Some(delta))), "12.0 % · incl 45.0 % · Δ +3.2 pp");
+        assert_eq!(hint(&line(cost(0, 0), Some(cost(900, 90)), None), false), None);
+    }
+
+    #[test]
+    fn the_longest_hint_fits_the_editors_limit() {
+        let delta = Delta { points: -100.0, low: -100.0, high: 0.0, significant: true };
+        let text = hint(&line(cost(999, 1000), Some(cost(1000, 1001)), Some(delta)), true).unwrap();
+        assert!(text.chars().count() <= 43, "{text}");
+    }
+
+    #[test]
+    fn lenses_count_what_they_show() {
+        let function = |exclusive, inclusive, delta| FunctionView {
+            line: NonZeroU32::MIN,
+            functions: Vec::new(),
+            exclusive,
+            inclusive,
+            delta,
+        };
+        let delta = Delta { points: 3.2, low: 1.0, high: 5.0, significant: true };
+        assert_eq!(
+            lens(&function(cost(120, 320), Some(cost(450, 1234)), Some(delta))),
+            "exclusive 12.0 % · inclusive 45.0 % · 1\u{202f}234 samples · Δ +3.2 pp"
+        );
+        assert_eq!(lens(&function(cost(120, 320), None, None)), "exclusive 12.0 % · 320 samples");
+        assert_eq!(lens(&function(cost(1, 1), Some(cost(3, 3)), None)), "3 samples");
+        assert_eq!(lens(&function(cost(0, 0), Some(cost(1, 1)), None)), "1 sample");
+    }
+
+    #[test]
+    fn amounts_carry_their_unit() {
+        assert_eq!(amount(Weight(308_500_000), Unit::Nanoseconds), "308.5 ms");
+        assert_eq!(amount(Weight(1_500_000_000), Unit::Nanoseconds), "1.50 s");
+        assert_eq!(amount(Weight(1_234_567), Unit::Cycles), "1\u{202f}234\u{202f}567 cycles");
+    }
+}
