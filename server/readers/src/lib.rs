@@ -86,13 +86,24 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
             }
         }
         Input::Folder(folder) => {
-            let names = folder.names()?;
-            if names.iter().any(|name| name == perf_data::FOLDER_MEMBER) {
+            if recognise_folder(folder)? == Some(ProfileKind::PerfData) {
                 return Ok(perf_data::read_folder(folder, options, monitor)?);
             }
             Err(ReadError::Unrecognised { found: "a folder without a perf.data member `data`".into() })
         }
     }
+}
+
+/// The format of a recording that is a folder of files.
+///
+/// # Errors
+/// If the folder cannot be listed, or its deciding member not be read.
+pub fn recognise_folder(folder: &dyn Folder) -> io::Result<Option<ProfileKind>> {
+    if !folder.names()?.iter().any(|name| name == perf_data::FOLDER_MEMBER) {
+        return Ok(None);
+    }
+    let head = read_head(&mut folder.open(perf_data::FOLDER_MEMBER)?)?;
+    Ok(perf_data::recognise(&head).then_some(ProfileKind::PerfData))
 }
 
 /// The format that starts with these bytes, of which [`HEAD`] are enough.
