@@ -1,1 +1,12 @@
-fn main() {}
+//! Costs of native sample profiles on the lines of your source: the command line and the language server.
+#![allow(clippy::disallowed_methods, reason = "this crate opens the files that the others ask for")]
+
+mod binaries;
+mod cli;
+mod load;
+mod sources;
+mod storage;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

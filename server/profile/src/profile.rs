@@ -135,6 +135,13 @@ impl Profile {
         if clashes { &event.name } else { base }
     }
 
+    /// The event shown first: the first recorded one with samples, else the first.
+    pub fn default_event(&self) -> Option<EventId> {
+        let totals = self.totals();
+        let with_samples = totals.iter().position(|total| total.samples > 0);
+        (!self.events.is_empty()).then(|| EventId(with_samples.unwrap_or(0) as u32))
+    }
+
     /// The event that a person means by `name`: a metric's id or an event's full name.
     pub fn find_event(&self, name: &str) -> Option<EventId> {
         let ids = || (0..self.events.len() as u32).map(EventId);

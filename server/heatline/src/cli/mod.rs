@@ -1,0 +1,77 @@
+//! The command line: one file per command. Each parses its options, calls the library crates and prints once.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a command line is for")]
+
+mod annotate;
+mod options;
+mod output;
+mod progress;
+mod report;
+mod resolve;
+mod session;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Exit status for wrong usage and for input that cannot be used at all.
+const UNUSABLE: u8 = 2;
+
+/// Costs of native sample profiles on the lines of your source.
+#[derive(Parser, Debug)]
+#[command(name = "heatline", version, propagate_version = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  perf record -g ./app                      record a profile into perf.data
+  heatline report perf.data                 functions, hottest first
+  heatline report perf.data --by line       lines, hottest first
+  heatline annotate perf.data               the source text with costs beside the lines
+  heatline resolve ./app 0x1139             function, file and line of an address
+
+A folder stands for the newest profile in it. Each command has more: heatline report --help";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Costs as a table, hottest first: heatline report perf.data --by line
+    Report(report::ReportArgs),
+    /// The source text with costs beside the lines: heatline annotate perf.data
+    Annotate(annotate::AnnotateArgs),
+    /// Addresses to functions, files and lines: heatline resolve ./app 0x1139
+    Resolve(resolve::ResolveArgs),
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let help = !error.use_stderr();
+            // A closed pipe behind --help is no reason to fail.
+            let _ = error.print();
+            return if help { ExitCode::SUCCESS } else { ExitCode::from(UNUSABLE) };
+        }
+    };
+    start_log();
+    let outcome = match cli.command {
+        Command::Report(args) => report::run(args),
+        Command::Annotate(args) => annotate::run(args),
+        Command::Resolve(args) => resolve::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("heatline: {}", output::one_line(&error));
+            ExitCode::from(UNUSABLE)
+        }
+    }
+}
+
+/// The log goes to standard error; `HEATLINE_LOG` chooses how much (`warn`, `heatline=debug`, …).
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HEATLINE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+}

@@ -1,0 +1,203 @@
+//! The options that every command takes which reads a profile.
+
+use crate::binaries::SearchPaths;
+use crate::load::LoadOptions;
+use crate::sources::SourcePaths;
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use heatline_annotate::Filter;
+use heatline_readers::ReadOptions;
+use std::path::PathBuf;
+
+/// How output is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// Aligned, for people.
+    Table,
+    /// One document, for programs.
+    Json,
+    /// Comma-separated values with a header line.
+    Csv,
+}
+
+/// What percentages are a share of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Base {
+    /// The whole event, whatever the filters leave.
+    Absolute,
+    /// What the filters leave.
+    Relative,
+}
+
+/// Which profile to read, which part of it, and where its binaries and sources are.
+#[derive(Args, Debug, Clone)]
+pub struct ProfileArgs {
+    /// Profiles, or folders that hold one ("-": standard input). Several are added up.
+    #[arg(value_name = "PROFILE", required = true)]
+    pub profiles: Vec<PathBuf>,
+    /// The metric to show, by its id (see `heatline report --by event`).
+    #[arg(long, value_name = "ID")]
+    pub metric: Option<String>,
+    /// The event to show, by its name as recorded; the same as --metric for plain events.
+    #[arg(long, value_name = "NAME", conflicts_with = "metric")]
+    pub event: Option<String>,
+    /// Look up recorded paths of binaries below this folder first.
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+    /// Also look for binaries and separate debug files here. May be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub debug_dir: Vec<PathBuf>,
+    /// Sources recorded below FROM are below TO here. May be repeated.
+    #[arg(long, value_name = "FROM=TO", value_parser = prefix_pair)]
+    pub source_map: Vec<(String, String)>,
+    /// Only threads of these names (comma-separated).
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub comm: Vec<String>,
+    /// Only rows of these modules, by path or base name (comma-separated).
+    #[arg(long, value_name = "MODULES", value_delimiter = ',')]
+    pub dso: Vec<String>,
+    /// Only rows of this function, with or without parameters. May be repeated.
+    #[arg(long, value_name = "FUNCTION")]
+    pub symbol: Vec<String>,
+    /// Only samples of these processes (comma-separated).
+    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+    /// Only samples of these threads (comma-separated).
+    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+    /// Only samples taken on these processors: 0,2-3.
+    #[arg(long, value_name = "LIST")]
+    pub cpu: Option<String>,
+    /// Only samples between two times of the recording's clock, in seconds; either may be missing: 12.5,13
+    #[arg(long, value_name = "A,B")]
+    pub time: Option<String>,
+    /// What percentages are a share of when --comm, --dso, --symbol, --pid or --tid filter.
+    #[arg(long, value_enum, value_name = "BASE", default_value = "absolute")]
+    pub percentage: Base,
+    /// The physical view: an inlined function's cost belongs to the function that holds its code, on the call's line.
+    #[arg(long)]
+    pub no_inline: bool,
+    /// At most so many rows (default: 50 in tables, all in JSON and CSV).
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Only how much of the weight reached a line, by module, and where was looked.
+    #[arg(long)]
+    pub coverage: bool,
+    /// The binary at BASE, for raw buffers that hold no mappings. May be repeated.
+    #[arg(long, value_name = "PATH@BASE")]
+    pub module: Vec<String>,
+    /// Use a binary although its build id differs from the recorded one.
+    #[arg(long)]
+    pub allow_mismatch: bool,
+    /// How to write.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+impl ProfileArgs {
+    /// The part that loading needs.
+    ///
+    /// # Errors
+    /// If a list or time is not understood.
+    pub fn load_options(&self) -> anyhow::Result<LoadOptions> {
+        if !self.module.is_empty() {
+            bail!("--module is for raw buffers, which hold no mappings; this kind of profile has its own");
+        }
+        let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        Ok(LoadOptions {
+            paths: self.profiles.clone(),
+            read: ReadOptions {
+                time: self.time.as_deref().map(time_range).transpose()?,
+                cpus: self.cpu.as_deref().map(cpu_list).transpose()?,
+                ..ReadOptions::default()
+            },
+            search: SearchPaths {
+                symfs: self.symfs.clone(),
+                debug_dirs: self.debug_dir.clone(),
+                beside: Vec::new(),
+                home: std::env::home_dir(),
+                allow_mismatch: self.allow_mismatch,
+            },
+            sources: SourcePaths { map: self.source_map.clone(), roots: vec![current.clone()], beside: vec![current] },
+        })
+    }
+
+    /// The part that chooses samples and rows.
+    pub fn filter(&self) -> Filter {
+        Filter {
+            comms: self.comm.clone(),
+            pids: self.pid.clone(),
+            tids: self.tid.clone(),
+            modules: self.dso.clone(),
+            symbols: self.symbol.clone(),
+            relative: self.percentage == Base::Relative,
+        }
+    }
+
+    /// The most rows to write.
+    pub fn most_rows(&self) -> usize {
+        self.limit.unwrap_or(if self.format == Format::Table { 50 } else { usize::MAX })
+    }
+}
+
+fn prefix_pair(text: &str) -> Result<(String, String), String> {
+    let (from, to) = text.split_once('=').ok_or("expected FROM=TO")?;
+    if from.is_empty() { Err("FROM is empty".into()) } else { Ok((from.into(), to.into())) }
+}
+
+/// `0,2-3` as a list.
+fn cpu_list(text: &str) -> anyhow::Result<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let parse =
+            |text: &str| text.trim().parse().with_context(|| format!("--cpu {text}: expected numbers such as 0,2-3"));
+        let (first, last): (u32, u32) = (parse(first)?, parse(last)?);
+        if last < first || last - first > 65_536 {
+            bail!("--cpu {part}: expected an ascending range of processors");
+        }
+        cpus.extend(first..=last);
+    }
+    Ok(cpus)
+}
+
+/// `A,B` in seconds as nanoseconds; a missing end is open.
+fn time_range(text: &str) -> anyhow::Result<(u64, u64)> {
+    let (start, end) = text.split_once(',').with_context(|| format!("--time {text}: expected A,B in seconds"))?;
+    let parse = |text: &str, missing: u64| -> anyhow::Result<u64> {
+        if text.trim().is_empty() {
+            return Ok(missing);
+        }
+        nanoseconds(text.trim()).with_context(|| format!("--time {text}: expected seconds such as 12.345678901"))
+    };
+    let range = (parse(start, 0)?, parse(end, u64::MAX)?);
+    if range.0 > range.1 {
+        bail!("--time {text}: the end lies before the start");
+    }
+    Ok(range)
+}
+
+/// Decimal seconds as nanoseconds, exactly.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let part: u64 = format!("{fraction:0<9}").parse().ok()?;
+    whole.checked_mul(1_000_000_000)?.checked_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_times_are_exact() {
+        assert_eq!(cpu_list("0,2-4").unwrap(), [0, 2, 3, 4]);
+        assert!(cpu_list("4-2").is_err() && cpu_list("x").is_err());
+        assert_eq!(time_range("12.5,13").unwrap(), (12_500_000_000, 13_000_000_000));
+        assert_eq!(time_range("201.000000001,").unwrap(), (201_000_000_001, u64::MAX));
+        assert!(time_range("3,2").is_err() && time_range("5").is_err() && time_range("a,b").is_err());
+    }
+}

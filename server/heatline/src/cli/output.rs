@@ -1,0 +1,179 @@
+//! Writing: aligned tables, JSON and CSV, on standard output.
+
+use anyhow::Context;
+use heatline_annotate::Cost;
+use heatline_profile::{Problem, Problems};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+
+/// A cost in JSON.
+#[derive(Serialize, Clone, Copy, Debug)]
+pub struct CostJson {
+    weight: u64,
+    percent: f64,
+    samples: u64,
+}
+
+impl From<Cost> for CostJson {
+    fn from(cost: Cost) -> Self {
+        CostJson { weight: cost.weight.0, percent: cost.share(), samples: cost.samples }
+    }
+}
+
+/// A problem in JSON.
+#[derive(Serialize, Debug)]
+pub struct ProblemJson {
+    kind: &'static str,
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    message: String,
+}
+
+/// All problems in JSON.
+pub fn problems_json(problems: &Problems) -> Vec<ProblemJson> {
+    let json = |problem: &Problem| ProblemJson {
+        kind: problem.kind,
+        count: problem.count,
+        offset: problem.offset.map(|offset| offset.0),
+        message: problem.message.clone(),
+    };
+    problems.iter().map(json).collect()
+}
+
+/// Says on standard error what was damaged.
+pub fn warn(problems: &Problems) {
+    for problem in problems.iter() {
+        let times = if problem.count > 1 { format!(" ({} times)", problem.count) } else { String::new() };
+        let at = problem.offset.map(|offset| format!(" at offset {offset}")).unwrap_or_default();
+        eprintln!("heatline: warning: {}{at}{times}", problem.message);
+    }
+}
+
+/// Standard output, written in one go.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).context("standard output")
+}
+
+/// One JSON document and a line end.
+pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
+    print(|out| {
+        serde_json::to_writer(&mut *out, document)?;
+        writeln!(out)
+    })
+}
+
+/// Whether writing failed because nobody reads any more (`heatline … | head`).
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        io.or(json) == Some(io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// An error with its causes on one line.
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // Some errors repeat in their own text what caused them.
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text.replace('\n', " ")
+}
+
+/// Whether standard output is a terminal on which colour is welcome.
+pub fn colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A table with aligned columns. Columns marked so are flushed right.
+#[derive(Debug)]
+pub struct Table {
+    right: Vec<bool>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with a header; a title that starts with `>` makes a column flushed right.
+    pub fn new(header: &[&str]) -> Self {
+        let right = header.iter().map(|title| title.starts_with('>')).collect();
+        Table { right, rows: vec![header.iter().map(|title| title.trim_start_matches('>').to_owned()).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    /// Leaves out columns that no row fills.
+    pub fn drop_empty(&mut self) {
+        let is_used = |at: usize| self.rows[1..].iter().any(|row| !row[at].is_empty());
+        let used: Vec<bool> = (0..self.right.len()).map(is_used).collect();
+        for row in &mut self.rows {
+            let mut used = used.iter();
+            row.retain(|_| used.next() == Some(&true));
+        }
+        let mut used = used.iter();
+        self.right.retain(|_| used.next() == Some(&true));
+    }
+
+    /// Writes it aligned, the header bold if `colour`.
+    pub fn write(&self, out: &mut dyn Write, colour: bool) -> io::Result<()> {
+        let width = |at: usize| self.rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
+        for (number, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (at, cell) in row.iter().enumerate() {
+                let pad = " ".repeat(widths[at] - cell.chars().count());
+                line += if at > 0 { "  " } else { "" };
+                line += &if self.right[at] { pad + cell } else { cell.clone() + &pad };
+            }
+            let line = line.trim_end();
+            if number == 0 && colour { writeln!(out, "\x1b[1m{line}\x1b[0m")? } else { writeln!(out, "{line}")? }
+        }
+        Ok(())
+    }
+
+    /// Writes it as comma-separated values.
+    pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(|cell| csv_cell(cell)).collect();
+            writeln!(out, "{}", cells.join(","))?;
+        }
+        Ok(())
+    }
+}
+
+/// A cell of comma-separated values, quoted where it must be.
+pub fn csv_cell(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_empty_ones_left_out() {
+        let mut table = Table::new(&[">n", "empty", "name"]);
+        table.push(vec!["1".into(), String::new(), "a".into()]);
+        table.push(vec!["100".into(), String::new(), "long".into()]);
+        table.drop_empty();
+        let mut out = Vec::new();
+        table.write(&mut out, false).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "  n  name\n  1  a\n100  long\n");
+    }
+
+    #[test]
+    fn csv_cells_are_quoted_where_needed() {
+        assert_eq!(csv_cell("f(int, int)"), "\"f(int, int)\"");
+        assert_eq!(csv_cell("say \"x\""), "\"say \"\"x\"\"\"");
+        assert_eq!(csv_cell("plain"), "plain");
+    }
+}

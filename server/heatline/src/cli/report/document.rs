@@ -1,0 +1,158 @@
+//! The JSON document of `heatline report`.
+
+use super::ReportRow;
+use crate::cli::output::{CostJson, ProblemJson, problems_json};
+use crate::cli::session::Session;
+use heatline_annotate::{Coverage, ModuleCoverage};
+use heatline_profile::EventId;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub struct Document {
+    version: u32,
+    profile: ProfileJson,
+    metrics: Vec<MetricJson>,
+    metric: String,
+    coverage: CoverageJson,
+    rows: Vec<RowJson>,
+    problems: Vec<ProblemJson>,
+}
+
+#[derive(Serialize)]
+struct ProfileJson {
+    path: String,
+    kind: &'static str,
+    samples: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ns: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct MetricJson {
+    id: String,
+    unit: &'static str,
+    samples: u64,
+    total: u64,
+}
+
+#[derive(Serialize)]
+struct CoverageJson {
+    line: f64,
+    symbol: f64,
+    none: f64,
+    by_module: Vec<ModuleCoverageJson>,
+}
+
+#[derive(Serialize)]
+struct ModuleCoverageJson {
+    module: String,
+    line: f64,
+    symbol: f64,
+    none: f64,
+    weight: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    looked: Vec<String>,
+}
+
+/// A row; what does not apply to its kind is absent.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub struct RowJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclusive: Option<CostJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inclusive: Option<CostJson>,
+}
+
+pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
+    let profile = session.loaded.model.profile();
+    let totals = profile.totals();
+    let metrics = (0..).map(EventId).zip(&profile.events).zip(&totals);
+    Document {
+        version: 1,
+        profile: ProfileJson {
+            path: session.loaded.path.display().to_string(),
+            kind: profile.kind.name(),
+            samples: totals.iter().map(|total| total.samples).sum(),
+            duration_ns: profile.recording.duration_ns,
+        },
+        metrics: metrics
+            .map(|((id, event), total)| MetricJson {
+                id: profile.metric_id(id).into(),
+                unit: event.unit.name(),
+                samples: total.samples,
+                total: total.weight.0,
+            })
+            .collect(),
+        metric: profile.metric_id(session.table.selection().event).into(),
+        coverage: coverage(session, &session.table.coverage()),
+        rows: rows.iter().map(|report_row| row(session, report_row)).collect(),
+        problems: problems_json(&session.loaded.problems),
+    }
+}
+
+fn coverage(session: &Session, coverage: &Coverage) -> CoverageJson {
+    let module = |of: &ModuleCoverage| {
+        let module = session.loaded.model.profile().module(of.module);
+        let looked = &session.loaded.looked[of.module.0 as usize];
+        let incomplete = of.reason.is_some();
+        ModuleCoverageJson {
+            module: module.base_name().into(),
+            line: of.line,
+            symbol: of.symbol,
+            none: of.none,
+            weight: of.weight.0,
+            reason: of.reason.clone(),
+            identity: module.identity.as_ref().map(ToString::to_string),
+            looked: if incomplete { looked.iter().map(|p| p.display().to_string()).collect() } else { Vec::new() },
+        }
+    };
+    CoverageJson {
+        line: coverage.line,
+        symbol: coverage.symbol,
+        none: coverage.none,
+        by_module: coverage.by_module.iter().map(module).collect(),
+    }
+}
+
+pub fn row(session: &Session, ReportRow { row, event }: &ReportRow) -> RowJson {
+    let model = &session.loaded.model;
+    let profile = model.profile();
+    let thread = row.thread.map(|id| profile.thread(id));
+    let exclusive = event.is_some() || row.thread.is_some() || session.table.has_exclusive();
+    RowJson {
+        event: event.map(|id| profile.metric_id(id).to_owned()),
+        pid: thread.map(|thread| thread.pid),
+        tid: thread.map(|thread| thread.tid),
+        comm: thread.map(|thread| thread.comm.clone()),
+        module: row.module.map(|id| profile.module(id).base_name().to_owned()),
+        function: row.function.map(|id| model.function(id).name.clone()),
+        file: row.file.map(|id| model.file(id).path.clone()),
+        line: row.line.map(|line| line.get()),
+        inlined: row.function.map(|_| row.inlined),
+        exclusive: exclusive.then(|| row.exclusive.into()),
+        inclusive: row.inclusive.map(CostJson::from),
+    }
+}

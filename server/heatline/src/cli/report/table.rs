@@ -1,0 +1,148 @@
+//! The tables of `heatline report`: for people, and as comma-separated values.
+
+use super::{ReportRow, document};
+use crate::cli::output::{Table, colour};
+use crate::cli::session::Session;
+use heatline_annotate::Cost;
+use heatline_annotate::text::{amount, count, samples};
+use heatline_profile::{EventId, Percent, round};
+use std::io::{self, Write};
+
+/// Writes the rows that are shown, of `all` rows.
+pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: usize) -> io::Result<()> {
+    write_heading(out, session)?;
+    let mut table =
+        Table::new(&[">exclusive", ">inclusive", ">samples", "event", "thread", "function", "source", "module"]);
+    for row in shown {
+        table.push(cells(session, row));
+    }
+    table.drop_empty();
+    table.write(out, colour())?;
+    if all > shown.len() {
+        writeln!(out, "… {} more rows; --limit {all} shows all", all - shown.len())?;
+    }
+    Ok(())
+}
+
+/// What the profile is, which metric is shown, what its percentages are of, and how much reached a line.
+pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    let profile = session.loaded.model.profile();
+    let id = session.table.selection().event;
+    let total = session.table.total();
+    let (path, metric) = (session.loaded.path.display(), profile.metric_id(id));
+    let weight = amount(total.weight, profile.event(id).unit);
+    writeln!(out, "{path} · {metric} · {} · {weight}", samples(total.samples))?;
+    let coverage = session.table.coverage();
+    let share = |part: f64| round(100.0 * part);
+    let base = if session.table.selection().filter.relative { "what the filters leave" } else { "all samples" };
+    writeln!(
+        out,
+        "percentages are of {base}; {} % reached a line, {} % only a symbol, {} % nothing",
+        share(coverage.line),
+        share(coverage.symbol),
+        share(coverage.none)
+    )?;
+    let events = (0..profile.events.len() as u32).map(EventId);
+    let others: Vec<&str> = events.filter(|&event| event != id).map(|event| profile.metric_id(event)).collect();
+    if !others.is_empty() {
+        writeln!(out, "other metrics: {}", others.join(", "))?;
+    }
+    writeln!(out)
+}
+
+fn cells(session: &Session, ReportRow { row, event }: &ReportRow) -> Vec<String> {
+    let model = &session.loaded.model;
+    let profile = model.profile();
+    let percent = |cost: Cost| cost.percent.map_or_else(String::new, |percent: Percent| percent.to_string());
+    let exclusive = event.is_some() || row.thread.is_some() || session.table.has_exclusive();
+    let inlined = if row.inlined { " (inlined)" } else { "" };
+    let source = match (row.file, row.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", model.file(file).path),
+        (Some(file), None) => model.file(file).path.clone(),
+        _ => String::new(),
+    };
+    let thread = row.thread.map(|id| profile.thread(id));
+    vec![
+        if exclusive { percent(row.exclusive) } else { String::new() },
+        row.inclusive.map_or_else(String::new, percent),
+        count(row.inclusive.unwrap_or(row.exclusive).samples),
+        event.map_or_else(String::new, |id| profile.metric_id(id).to_owned()),
+        thread.map_or_else(String::new, |t| format!("{} {}/{}", t.comm, t.pid, t.tid)),
+        row.function.map_or_else(String::new, |id| format!("{}{inlined}", model.function(id).name)),
+        source,
+        row.module.map_or_else(String::new, |id| profile.module(id).base_name().to_owned()),
+    ]
+}
+
+/// All values of the rows, unrounded.
+pub fn csv(session: &Session, rows: &[ReportRow]) -> Table {
+    let mut table = Table::new(&[
+        "event",
+        "pid",
+        "tid",
+        "comm",
+        "module",
+        "function",
+        "file",
+        "line",
+        "exclusive_weight",
+        "exclusive_percent",
+        "exclusive_samples",
+        "inclusive_weight",
+        "inclusive_percent",
+        "inclusive_samples",
+    ]);
+    let number = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let cost = |cost: Option<Cost>| match cost {
+        Some(cost) => [cost.weight.0.to_string(), cost.share().to_string(), cost.samples.to_string()],
+        None => Default::default(),
+    };
+    for report_row in rows {
+        let json = document::row(session, report_row);
+        let mut row = vec![
+            json.event.unwrap_or_default(),
+            number(json.pid.map(i64::from)),
+            number(json.tid.map(i64::from)),
+            json.comm.unwrap_or_default(),
+            json.module.unwrap_or_default(),
+            json.function.unwrap_or_default(),
+            json.file.unwrap_or_default(),
+            number(json.line.map(i64::from)),
+        ];
+        row.extend(cost(json.exclusive.map(|_| report_row.row.exclusive)));
+        row.extend(cost(report_row.row.inclusive));
+        table.push(row);
+    }
+    table.drop_empty();
+    table
+}
+
+/// Writes how much of the weight reached a line, by module.
+pub fn write_coverage(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    write_heading(out, session)?;
+    let mut table = coverage(session, false);
+    table.drop_empty();
+    table.write(out, colour())
+}
+
+/// The coverage by module; `raw` numbers are unrounded and without units.
+pub fn coverage(session: &Session, raw: bool) -> Table {
+    let mut table = Table::new(&[">weight", ">line", ">symbol", ">nothing", "module", "reason", "looked in"]);
+    let profile = session.loaded.model.profile();
+    let unit = profile.event(session.table.selection().event).unit;
+    let share = |part: f64| if raw { (100.0 * part).to_string() } else { format!("{} %", round(100.0 * part)) };
+    for module in session.table.coverage().by_module {
+        let looked = &session.loaded.looked[module.module.0 as usize];
+        let looked: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();
+        table.push(vec![
+            if raw { module.weight.0.to_string() } else { amount(module.weight, unit) },
+            share(module.line),
+            share(module.symbol),
+            share(module.none),
+            profile.module(module.module).base_name().to_owned(),
+            module.reason.clone().unwrap_or_default(),
+            if module.reason.is_some() { looked.join(", ") } else { String::new() },
+        ]);
+    }
+    table
+}

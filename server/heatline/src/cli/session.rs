@@ -1,0 +1,61 @@
+//! What the commands that read a profile share: loading it and choosing a metric.
+
+use super::options::ProfileArgs;
+use super::output;
+use super::progress::Bar;
+use crate::load::{Loaded, load};
+use anyhow::{Context, anyhow, bail};
+use heatline_annotate::{Annotations, CostTable, Selection};
+use heatline_profile::{EventId, Profile, ProfileKind};
+use std::sync::Arc;
+
+/// A loaded profile and the table that the options ask for.
+pub struct Session {
+    /// The profile.
+    pub loaded: Loaded,
+    /// The costs of the chosen metric.
+    pub table: Arc<CostTable>,
+}
+
+impl Session {
+    /// Loads, and says on standard error what was damaged.
+    pub fn open(args: &ProfileArgs) -> anyhow::Result<Self> {
+        let bar = Bar::new();
+        let loaded = load(&args.load_options()?, &bar);
+        bar.finish();
+        let loaded = loaded?;
+        output::warn(&loaded.problems);
+        let profile = loaded.model.profile();
+        refuse_impossible_filters(args, profile)?;
+        let event = match args.metric.as_ref().or(args.event.as_ref()) {
+            Some(name) => find_metric(profile, name)?,
+            None => profile.default_event().context("the profile holds no events")?,
+        };
+        let selection = Selection { event, filter: args.filter(), inline: !args.no_inline };
+        let table = Arc::new(CostTable::new(loaded.model.clone(), selection));
+        Ok(Session { loaded, table })
+    }
+
+    /// The annotations of the table.
+    pub fn annotations(&self) -> Annotations {
+        Annotations::new(self.table.clone(), None, self.loaded.sources.options())
+    }
+}
+
+fn find_metric(profile: &Profile, name: &str) -> anyhow::Result<EventId> {
+    profile.find_event(name).ok_or_else(|| {
+        let known: Vec<&str> = (0..profile.events.len() as u32).map(|id| profile.metric_id(EventId(id))).collect();
+        anyhow!("no metric {name}; this profile has: {}", known.join(", "))
+    })
+}
+
+fn refuse_impossible_filters(args: &ProfileArgs, profile: &Profile) -> anyhow::Result<()> {
+    let by_thread = !args.comm.is_empty() || !args.pid.is_empty() || !args.tid.is_empty();
+    if by_thread && profile.kind == ProfileKind::Spt {
+        bail!("--comm, --pid and --tid: an spt profile does not record threads");
+    }
+    if (args.cpu.is_some() || args.time.is_some()) && profile.kind == ProfileKind::Spt {
+        bail!("--cpu and --time: an spt profile records neither processors nor times");
+    }
+    Ok(())
+}

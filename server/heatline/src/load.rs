@@ -1,0 +1,298 @@
+//! From paths of profiles to a finished model: reading, finding binaries, resolving, finding sources.
+
+use crate::binaries::{Found, SearchPaths};
+use crate::sources::{SourcePaths, Sources};
+use anyhow::{Context, anyhow};
+use heatline_annotate::{Addresses, Model, ModuleSymbols};
+use heatline_profile::{Cancelled, Module, ModuleId, Monitor, Problems, Profile, Svma};
+use heatline_readers::{Folder, Input, ReadOptions};
+use heatline_symbols::SymbolError;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What loading needs to know.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// The profiles; several are added up.
+    pub paths: Vec<PathBuf>,
+    /// Which samples to read.
+    pub read: ReadOptions,
+    /// Where binaries are; the folders of the profiles are added.
+    pub search: SearchPaths,
+    /// Where sources are; the folders of the profiles are added.
+    pub sources: SourcePaths,
+}
+
+/// A loaded profile.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The profile with resolved addresses.
+    pub model: Arc<Model>,
+    /// Its source files on this machine.
+    pub sources: Arc<Sources>,
+    /// The path of the (first) profile.
+    pub path: PathBuf,
+    /// Everything that went wrong, of reading and of resolving.
+    pub problems: Problems,
+    /// Where the binary of each module was looked for, by [`ModuleId`].
+    pub looked: Vec<Vec<PathBuf>>,
+    /// Where the binary of each module was found, by [`ModuleId`].
+    pub binaries: Vec<Option<PathBuf>>,
+}
+
+/// What long work is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Reading the recording; counts are bytes.
+    Reading,
+    /// Resolving addresses; counts are addresses.
+    Resolving,
+    /// Looking for source files.
+    Sources,
+}
+
+/// Progress of a load.
+pub trait LoadMonitor: Send + Sync {
+    /// `done` of `of` in a phase; `of` is 0 where unknown.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when loading should end.
+    fn progress(&self, phase: Phase, done: u64, of: u64) -> Result<(), Cancelled>;
+}
+
+/// Shows nothing, never stops.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quiet;
+
+impl LoadMonitor for Quiet {
+    fn progress(&self, _phase: Phase, _done: u64, _of: u64) -> Result<(), Cancelled> {
+        Ok(())
+    }
+}
+
+struct InPhase<'a> {
+    phase: Phase,
+    before: u64,
+    of: u64,
+    monitor: &'a dyn LoadMonitor,
+}
+
+impl Monitor for InPhase<'_> {
+    fn progress(&self, done: u64, of: u64) -> Result<(), Cancelled> {
+        self.monitor.progress(self.phase, self.before + done, if self.of > 0 { self.of } else { of })
+    }
+}
+
+/// Loads profiles to finished costs.
+///
+/// # Errors
+/// If a profile cannot be used at all, or loading was cancelled ([`Cancelled`] is then the cause).
+pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<Loaded> {
+    let paths = options.paths.iter().map(|path| profile_at(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let path = paths.first().cloned().ok_or_else(|| anyhow!("no profile was named"))?;
+    let mut profile: Option<Profile> = None;
+    for path in &paths {
+        let read = read(path, &options.read, monitor)?;
+        profile = Some(match profile {
+            None => read,
+            Some(sum) => sum.merge(&read).map_err(|error| anyhow!("{}: {error}", path.display()))?,
+        });
+    }
+    let profile = Arc::new(profile.ok_or_else(|| anyhow!("no profile was named"))?);
+    let beside = folders_of(&paths);
+    let search = SearchPaths { beside: join(&options.search.beside, &beside), ..options.search.clone() };
+    let mut problems = profile.problems.clone();
+    let addresses = Addresses::of(&profile);
+    let (symbols, found) = resolve(&profile, &addresses, &search, &mut problems, monitor)?;
+    let model = Arc::new(Model::build(profile, addresses, symbols));
+    monitor.progress(Phase::Sources, 0, 1)?;
+    let places = SourcePaths {
+        roots: join(&options.sources.roots, &beside),
+        beside: join(&options.sources.beside, &beside),
+        map: options.sources.map.clone(),
+    };
+    let sources = Arc::new(Sources::find(&model, &places));
+    for recorded in sources.ambiguous() {
+        problems.add(
+            "ambiguous-source",
+            1,
+            None,
+            format!("several files could be {recorded}; settle it with sourceMap"),
+        );
+    }
+    monitor.progress(Phase::Sources, 1, 1)?;
+    let (looked, binaries) = found.into_iter().map(|found| (found.looked, found.path)).unzip();
+    Ok(Loaded { model, sources, path, problems, looked, binaries })
+}
+
+fn join(first: &[PathBuf], second: &[PathBuf]) -> Vec<PathBuf> {
+    let mut all = first.to_vec();
+    all.extend(second.iter().filter(|path| !first.contains(path)).cloned());
+    all
+}
+
+/// The folders of files, each once; a folder-shaped profile lies in its parent.
+fn folders_of(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
+fn read(path: &Path, options: &ReadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<Profile> {
+    let monitor = InPhase { phase: Phase::Reading, before: 0, of: 0, monitor };
+    let span = tracing::info_span!("reading", path = %path.display());
+    let _entered = span.enter();
+    let name = || path.display().to_string();
+    if path.as_os_str() == "-" {
+        let mut input = std::io::stdin().lock();
+        return heatline_readers::read(Input::Stream(&mut input), options, &monitor).context("standard input");
+    }
+    if path.is_dir() {
+        let folder = DiskFolder { root: path.to_owned() };
+        return heatline_readers::read(Input::Folder(&folder), options, &monitor).with_context(name);
+    }
+    let mut file = File::open(path).with_context(name)?;
+    let profile = if file.metadata().with_context(name)?.is_file() {
+        heatline_readers::read(Input::File(&mut file), options, &monitor)
+    } else {
+        heatline_readers::read(Input::Stream(&mut file), options, &monitor)
+    };
+    profile.with_context(name)
+}
+
+/// Resolves the addresses of all modules.
+fn resolve(
+    profile: &Profile,
+    addresses: &Addresses,
+    search: &SearchPaths,
+    problems: &mut Problems,
+    monitor: &dyn LoadMonitor,
+) -> anyhow::Result<(Vec<ModuleSymbols>, Vec<Found>)> {
+    let mut symbols = Vec::with_capacity(profile.modules.len());
+    let mut all = Vec::with_capacity(profile.modules.len());
+    let mut done = 0;
+    for (id, module) in (0..).map(ModuleId).zip(&profile.modules) {
+        let wanted = addresses.of_module(id);
+        let mut found = Found { image: Err("no samples".into()), path: None, looked: Vec::new(), mismatch: None };
+        if !wanted.is_empty() {
+            let span = tracing::info_span!("resolving", module = %module.path);
+            let _entered = span.enter();
+            found = search.find(module);
+        }
+        if let Some(mismatch) = &found.mismatch {
+            problems.add("build-id-mismatch", 1, None, format!("{mismatch}; used because mismatches are allowed"));
+        }
+        let phase = InPhase { phase: Phase::Resolving, before: done, of: addresses.len() as u64, monitor };
+        let answer = match &found.image {
+            Ok(image) => {
+                let svmas: Vec<Svma> = wanted
+                    .iter()
+                    .map(|&address| image.to_svma(address, module.space).unwrap_or(Svma(u64::MAX)))
+                    .collect();
+                match image.resolve(&svmas, &phase) {
+                    Ok(resolution) => {
+                        problems.append(&resolution.problems);
+                        ModuleSymbols::Resolved(resolution)
+                    }
+                    Err(SymbolError::Cancelled(cancelled)) => return Err(cancelled.into()),
+                    Err(error) => ModuleSymbols::Unavailable(error.to_string()),
+                }
+            }
+            Err(reason) => ModuleSymbols::Unavailable(reason.clone()),
+        };
+        note_unavailable(problems, module, &answer);
+        done += wanted.len() as u64;
+        phase.monitor.progress(Phase::Resolving, done, addresses.len() as u64)?;
+        found.image = Err(String::new());
+        symbols.push(answer);
+        all.push(found);
+    }
+    Ok((symbols, all))
+}
+
+/// A binary that exists but is another build must never pass in silence.
+fn note_unavailable(problems: &mut Problems, module: &Module, answer: &ModuleSymbols) {
+    if let ModuleSymbols::Unavailable(reason) = answer
+        && reason.contains("differs")
+    {
+        let advice = "record again, or name the folder of the recorded build with --debug-dir";
+        problems.add("build-id-mismatch", 1, None, format!("{}: {reason}; {advice}", module.base_name()));
+    }
+}
+
+/// The profile that a path means: itself, or the newest profile in a folder that is none.
+///
+/// # Errors
+/// If there is nothing at the path, or no profile in the folder.
+pub fn profile_at(path: &Path) -> anyhow::Result<PathBuf> {
+    if path.as_os_str() == "-" || !path.is_dir() || is_folder_profile(path) {
+        return Ok(path.to_owned());
+    }
+    let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
+    let mut newest: Option<(std::time::SystemTime, PathBuf)> = None;
+    for entry in entries.flatten() {
+        let candidate = entry.path();
+        let Ok(modified) = entry.metadata().and_then(|m| m.modified()) else { continue };
+        if !is_profile(&candidate) {
+            continue;
+        }
+        // Of two made at one time (a fresh checkout), the first by name that is not an older copy.
+        let is_old = |path: &Path| path.extension().is_some_and(|extension| extension == "old");
+        let key = |time, path: &Path| (!is_old(path), time, std::cmp::Reverse(path.to_owned()));
+        if newest.as_ref().is_none_or(|(time, path)| key(modified, &candidate) > key(*time, path)) {
+            newest = Some((modified, candidate));
+        }
+    }
+    let (_, found) = newest.ok_or_else(|| {
+        anyhow!(
+            "{}: no profile in this folder; expected a perf.data or SPT file, record one with 'perf record -g'",
+            path.display()
+        )
+    })?;
+    Ok(found)
+}
+
+/// Whether something is a profile, by its content.
+pub fn is_profile(path: &Path) -> bool {
+    if path.is_dir() {
+        return is_folder_profile(path);
+    }
+    let mut head = Vec::new();
+    let Ok(file) = File::open(path) else { return false };
+    file.take(heatline_readers::HEAD as u64).read_to_end(&mut head).is_ok()
+        && heatline_readers::recognise(&head).is_some()
+}
+
+fn is_folder_profile(path: &Path) -> bool {
+    heatline_readers::recognise_folder(&DiskFolder { root: path.to_owned() }).is_ok_and(|kind| kind.is_some())
+}
+
+/// A folder of the file system, for the readers.
+struct DiskFolder {
+    root: PathBuf,
+}
+
+impl Folder for DiskFolder {
+    fn names(&self) -> std::io::Result<Vec<String>> {
+        let entries = std::fs::read_dir(&self.root)?;
+        let mut names: Vec<String> =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn open(&self, name: &str) -> std::io::Result<Box<dyn heatline_readers::ReadSeek>> {
+        Ok(Box::new(File::open(self.root.join(name))?))
+    }
+}

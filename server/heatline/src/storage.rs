@@ -1,0 +1,41 @@
+//! Files, as the library crates ask for them.
+
+use heatline_symbols::Storage;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// A file that is read in parts. It is never mapped: a linker may rewrite it meanwhile.
+#[derive(Debug)]
+pub struct FileStorage {
+    file: Mutex<File>,
+    size: u64,
+}
+
+impl FileStorage {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// If it is no regular file or cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(FileStorage { size: metadata.len(), file: Mutex::new(file) })
+    }
+}
+
+impl Storage for FileStorage {
+    fn len(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(buffer)
+    }
+}
