@@ -40,7 +40,7 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// The elements of a record of samples or of a stack: addresses from the image base.
-    pub fn rvas(&self) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + use<'a> {
+    pub fn rvas(&self) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + Clone + use<'a> {
         self.payload.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
     }
 
@@ -393,13 +393,24 @@ enum Step {
     Stopped,
 }
 
+/// The operation of each opcode.
+static OPS: [Option<Op>; 256] = {
+    let mut ops = [None; 256];
+    let mut at = 0;
+    while at < Op::ALL.len() {
+        ops[Op::ALL[at].opcode() as usize] = Some(Op::ALL[at]);
+        at += 1;
+    }
+    ops
+};
+
 /// Hands on the records that `bytes`, which lie at `offset` in the file, hold. Returns how many bytes were read.
 fn records<V: Visitor>(bytes: &[u8], offset: u64, repeat: &mut Option<u64>, visitor: &mut V) -> (usize, Step) {
     let mut rest = bytes;
     let step = loop {
         let [opcode, count, tail @ ..] = rest else { break Step::More };
         let here = bytes.len() - rest.len();
-        if let Some(op) = Op::from_opcode(*opcode) {
+        if let Some(op) = OPS[usize::from(*opcode)] {
             let Some((payload, tail)) = tail.split_at_checked(usize::from(*count) * op.element()) else {
                 break Step::More;
             };

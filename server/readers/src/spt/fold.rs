@@ -5,6 +5,7 @@ use super::decode::{Record, Segment, Visitor};
 use super::format::{Op, Program};
 use super::preamble::Preamble;
 use super::stacks::StackFold;
+use super::table::Table;
 use super::{SptError, StackOrder};
 use heatline_profile::{
     AddressSpace, BranchArc, CodeAddress, CodePlace, Event, EventId, Identity, Module, ModuleAddress, ModuleId,
@@ -12,7 +13,6 @@ use heatline_profile::{
 };
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Adds up the records of one or more files, by program, operation and address.
@@ -129,32 +129,25 @@ impl Visitor for Fold {
 /// The hits of one binary.
 #[derive(Default)]
 struct ModuleFold {
-    unhalt_cycle: Counts<u32>,
-    retire_instr: Counts<u32>,
-    retire_br_instr: Counts<u32>,
-    l1_icache_miss: Counts<u32>,
-    l1_dcache_miss: Counts<u32>,
-    etw_instr: Counts<u32>,
-    /// By (from, to).
-    arcs: Counts<(u32, u32)>,
+    unhalt_cycle: Counts,
+    retire_instr: Counts,
+    retire_br_instr: Counts,
+    l1_icache_miss: Counts,
+    l1_dcache_miss: Counts,
+    etw_instr: Counts,
+    /// By source, in the upper half, and target.
+    arcs: Counts,
     stacks: StackFold,
 }
 
 /// Hits by place. They saturate.
 #[derive(Default)]
-struct Counts<K>(FxHashMap<K, u64>);
+struct Counts(Table);
 
-impl<K: Copy + Ord + Hash> Counts<K> {
-    fn add(&mut self, key: K, hits: u64) {
-        let count = self.0.entry(key).or_insert(0);
+impl Counts {
+    fn add(&mut self, place: u64, hits: u64) {
+        let count = self.0.entry(place);
         *count = count.saturating_add(hits);
-    }
-
-    /// All of them by place.
-    fn take_sorted(&mut self) -> Vec<(K, u64)> {
-        let mut counts: Vec<_> = std::mem::take(&mut self.0).into_iter().collect();
-        counts.sort_unstable_by_key(|(key, _)| *key);
-        counts
     }
 }
 
@@ -164,16 +157,18 @@ impl ModuleFold {
         match (record.op, order) {
             (Op::EtwCallstack, StackOrder::LeafFirst) => self.stacks.add(record.rvas().rev(), hits),
             (Op::EtwCallstack, StackOrder::RootFirst) => self.stacks.add(record.rvas(), hits),
-            (Op::Lbr, _) => record.arcs().for_each(|arc| self.arcs.add(arc, hits)),
+            (Op::Lbr, _) => {
+                record.arcs().for_each(|(from, to)| self.arcs.add(u64::from(from) << 32 | u64::from(to), hits));
+            }
             (op, _) => {
                 if let Some(counts) = self.samples(op) {
-                    record.rvas().for_each(|rva| counts.add(rva, hits));
+                    record.rvas().for_each(|rva| counts.add(u64::from(rva), hits));
                 }
             }
         }
     }
 
-    fn samples(&mut self, op: Op) -> Option<&mut Counts<u32>> {
+    fn samples(&mut self, op: Op) -> Option<&mut Counts> {
         Some(match op {
             Op::UnhaltCycle => &mut self.unhalt_cycle,
             Op::RetireInstr => &mut self.retire_instr,
@@ -217,9 +212,9 @@ impl ModuleFold {
             }
             Op::Lbr => self.unload_arcs(module, event, profile),
             op => {
-                let counts = self.samples(op).map(Counts::take_sorted).unwrap_or_default();
-                for (rva, hits) in counts {
-                    let stack = leaf(profile, module, rva);
+                let counts = self.samples(op).map(std::mem::take).unwrap_or_default();
+                for (rva, hits) in counts.0.into_sorted() {
+                    let stack = leaf(profile, module, rva as u32);
                     profile.rows.push(row(stack, event, hits));
                 }
             }
@@ -229,7 +224,8 @@ impl ModuleFold {
     fn unload_arcs(&mut self, module: ModuleId, event: EventId, profile: &mut Profile) {
         let place = |rva: u32| CodePlace { module, address: ModuleAddress(u64::from(rva)) };
         let mut last: Option<(u32, u64)> = None;
-        for ((from, to), hits) in self.arcs.take_sorted() {
+        for (arc, hits) in std::mem::take(&mut self.arcs).0.into_sorted() {
+            let (from, to) = ((arc >> 32) as u32, arc as u32);
             profile.arcs.push(BranchArc { event, from: place(from), to: place(to), taken: Weight(hits) });
             last = match last {
                 Some((source, sum)) if source == from => Some((source, sum.saturating_add(hits))),

@@ -143,21 +143,11 @@ impl Op {
 
     /// The operation of an opcode that carries hits.
     pub fn from_opcode(opcode: u8) -> Option<Op> {
-        Some(match opcode {
-            0x01 => Op::UnhaltCycle,
-            0x02 => Op::RetireInstr,
-            0x03 => Op::RetireBrInstr,
-            0x04 => Op::L1IcacheMiss,
-            0x05 => Op::L1DcacheMiss,
-            0x41 => Op::EtwInstr,
-            0x10 => Op::Lbr,
-            0x42 => Op::EtwCallstack,
-            _ => return None,
-        })
+        Op::ALL.into_iter().find(|op| op.opcode() == opcode)
     }
 
     /// The byte in the file.
-    pub fn opcode(self) -> u8 {
+    pub const fn opcode(self) -> u8 {
         match self {
             Op::UnhaltCycle => 0x01,
             Op::RetireInstr => 0x02,

@@ -18,6 +18,7 @@ mod order;
 mod preamble;
 mod read;
 mod stacks;
+mod table;
 mod window;
 mod write;
 

@@ -125,8 +125,9 @@ pub fn turn_stacks(profile: &mut Profile) {
     for row in &profile.rows {
         let node = profile.stacks.node(row.stack);
         if Some(row.event) == stacks {
-            let frames = profile.stacks.frames(row.stack).map(|frame| frame.address.recorded().0 as u32);
-            folds.entry(node.module).or_default().add(frames, row.tally.weight.0);
+            let frame = |frame: StackNode| frame.address.recorded().0 as u32;
+            let frames: Vec<u32> = profile.stacks.frames(row.stack).map(frame).collect();
+            folds.entry(node.module).or_default().add(frames.into_iter(), row.tally.weight.0);
         } else {
             rows.push(SampleRow { stack: table.intern(StackNode { parent: None, ..node }), ..*row });
         }

@@ -1,14 +1,16 @@
 //! Recorded stacks, folded to a tree while reading.
 
+use super::table::Table;
 use heatline_profile::{CodeAddress, ModuleAddress, ModuleId, StackId, StackNode, StackTable};
-use rustc_hash::FxHashMap;
 
 /// Stacks of one binary as a tree of addresses, outermost first.
 #[derive(Default)]
 pub(crate) struct StackFold {
-    /// Nodes by (caller's node or [`ROOT`], address).
-    ids: FxHashMap<(u32, u32), u32>,
+    /// Nodes, counted from 1, by the caller's node or [`ROOT`], in the upper half, and address.
+    ids: Table,
     nodes: Vec<Node>,
+    /// Where stacks that were seen lately end, by [`place_of`] their frames: most stacks come again soon.
+    recent: Vec<u32>,
     full: bool,
 }
 
@@ -21,26 +23,65 @@ struct Node {
 
 /// No caller.
 const ROOT: u32 = u32::MAX;
+/// So many stacks are kept at hand.
+const RECENT: usize = 1 << 14;
+
+/// One of [`RECENT`] places for a stack. Two stacks may have the same.
+fn place_of(frames: impl Iterator<Item = u32>) -> usize {
+    let mix = |mixed: u64, rva| (mixed.rotate_left(5) ^ u64::from(rva)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (frames.fold(0, mix) >> 32) as usize % RECENT
+}
 
 impl StackFold {
     /// Adds a stack, given outermost frame first. Hits saturate.
-    pub(crate) fn add(&mut self, frames: impl Iterator<Item = u32>, hits: u64) {
+    pub(crate) fn add(&mut self, frames: impl DoubleEndedIterator<Item = u32> + Clone, hits: u64) {
+        if self.recent.is_empty() {
+            self.recent = vec![ROOT; RECENT];
+        }
+        let place = place_of(frames.clone());
+        let mut leaf = self.recent.get(place).copied().unwrap_or(ROOT);
+        if !self.ends_in(leaf, frames.clone().rev()) {
+            let Some(found) = self.intern(frames) else { return };
+            leaf = found;
+            if let Some(recent) = self.recent.get_mut(place) {
+                *recent = leaf;
+            }
+        }
+        if let Some(leaf) = self.nodes.get_mut(leaf as usize) {
+            leaf.hits = leaf.hits.saturating_add(hits);
+        }
+    }
+
+    /// Whether the stack that ends in `node` has these frames, innermost first.
+    fn ends_in(&self, node: u32, frames: impl Iterator<Item = u32>) -> bool {
+        let mut at = node;
+        for rva in frames {
+            match self.nodes.get(at as usize) {
+                Some(node) if node.rva == rva => at = node.parent,
+                _ => return false,
+            }
+        }
+        at == ROOT
+    }
+
+    /// The node that the frames, outermost first, lead to; `None` if it cannot be numbered any more.
+    fn intern(&mut self, frames: impl Iterator<Item = u32>) -> Option<u32> {
         let mut at = ROOT;
         for rva in frames {
             let next = self.nodes.len() as u32;
             if next == ROOT {
                 self.full = true;
-                return;
+                return None;
             }
             let parent = at;
-            at = *self.ids.entry((parent, rva)).or_insert(next);
-            if at == next {
+            let id = self.ids.entry(u64::from(parent) << 32 | u64::from(rva));
+            if *id == 0 {
+                *id = u64::from(next) + 1;
                 self.nodes.push(Node { parent, rva, hits: 0 });
             }
+            at = (*id - 1) as u32;
         }
-        if let Some(leaf) = self.nodes.get_mut(at as usize) {
-            leaf.hits = leaf.hits.saturating_add(hits);
-        }
+        Some(at)
     }
 
     /// The number of nodes.
