@@ -22,6 +22,8 @@ export function actionItems(status: Status | undefined, annotationsShown: boolea
 
 function profileActions(status: Status, annotationsShown: boolean): ActionItem[] {
   const actions: ActionItem[] = [
+    { label: '$(flame) Show the hottest lines…', command: 'heatline.showHotspots' },
+    { label: '$(symbol-function) Show the hottest functions…', command: 'heatline.showHotFunctions' },
     { label: '$(graph) Pick a metric…', command: 'heatline.pickMetric' },
     annotationsShown
       ? { label: '$(eye-closed) Switch annotations off', command: 'heatline.toggleAnnotations' }

@@ -1,7 +1,8 @@
-// Callers and callees of a function: a click on its lens lists them, choosing one goes there.
-import { Range, Uri, window } from 'vscode';
+// Callers and callees: a click on a function's lens, or the command at the cursor's line, lists them; choosing one goes there.
+import { commands, window, type ExtensionContext } from 'vscode';
 import type { Middleware } from 'vscode-languageclient/node';
 import { callItems } from './callItems';
+import { jumpTo } from './jump';
 import { ServerCommand, type Call, type Calls } from './protocol';
 
 /** Takes the lens's command and shows what the server answers. */
@@ -15,8 +16,26 @@ export const middleware: Middleware = {
   },
 };
 
+/** Registers the command for the line of the cursor. */
+export function activate(context: ExtensionContext): void {
+  context.subscriptions.push(
+    commands.registerCommand('heatline.showCalls', async () => {
+      const editor = window.activeTextEditor;
+      if (editor !== undefined) {
+        const { line, character } = editor.selection.active;
+        // The server's command passes through the middleware above, which shows its answer.
+        await commands.executeCommand(ServerCommand.calls, editor.document.uri.toString(), { line, character });
+      }
+    }),
+  );
+}
+
 async function show(calls: Calls): Promise<void> {
   const items = callItems(calls);
+  if (items.length === 0) {
+    void window.showInformationMessage('Heatline: nothing is known to call this, and it is not known to call anything.');
+    return;
+  }
   const picked = await window.showQuickPick(items, { title: 'Callers and callees', placeHolder: 'Go to…', matchOnDescription: true });
   if (picked?.call !== undefined) {
     await goTo(picked.call);
@@ -28,9 +47,7 @@ async function goTo({ location, name }: Call): Promise<void> {
     void window.showInformationMessage(`Heatline: the source of ${name} is not known.`);
     return;
   }
-  const { start } = location.range;
-  const place = new Range(start.line, start.character, start.line, start.character);
-  await window.showTextDocument(Uri.parse(location.uri), { selection: place });
+  await jumpTo(location);
 }
 
 function isCalls(value: unknown): value is Calls {

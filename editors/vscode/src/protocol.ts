@@ -1,7 +1,7 @@
 // The server's own messages and the results of its commands, as the server defines them.
 //
 // Numbers come with their finished text; nothing here is computed with.
-import { NotificationType, RequestType0, type Location } from 'vscode-languageclient/node';
+import { NotificationType, RequestType, RequestType0, type Location, type Position, type TextDocumentIdentifier } from 'vscode-languageclient/node';
 
 /** A cost: in the event's unit, as a share of the profile, in samples. */
 export interface Cost {
@@ -41,7 +41,7 @@ export interface Status {
   metric?: string | null;
   metrics: Metric[];
   coverage?: Coverage | null;
-  placement?: Partial<Record<'exact' | 'moved' | 'changed' | 'gone' | 'unverified', number>> | null;
+  placement?: Partial<Record<Place, number>> | null;
   baseline: string | null;
   problems: Problem[];
 }
@@ -62,6 +62,61 @@ export interface Calls {
   callees: Call[];
 }
 
+/** The difference to the baseline, in percentage points, with its confidence interval. */
+export interface Delta {
+  pp: number;
+  low: number;
+  high: number;
+  significant: boolean;
+}
+
+/** Where a profiled line is in the text shown now. */
+export type Place = 'exact' | 'moved' | 'changed' | 'gone' | 'unverified';
+
+/** The costs of a document's lines with their colours. */
+export interface Heat {
+  /** The version of the text that the lines are of. */
+  version?: number;
+  lines: { line: number; level: number }[];
+}
+
+export interface HotspotsParams {
+  by: 'line' | 'function';
+  order: 'exclusive' | 'inclusive' | 'regression' | 'improvement';
+  limit: number;
+  metric?: string;
+}
+
+/** A line or function that costs. */
+export interface Hotspot {
+  name: string;
+  module: string;
+  location?: Location | null;
+  exclusive: Cost;
+  inclusive?: Cost;
+  delta?: Delta;
+  placement: Place;
+  /** The cost, in words. */
+  text?: string;
+}
+
+export interface AdjacentHotspotParams {
+  textDocument: TextDocumentIdentifier;
+  position: Position;
+  direction: 'next' | 'previous';
+  order: 'rank' | 'document';
+}
+
+/** The hotspot found, its place among all and their number. */
+export interface AdjacentHotspot {
+  location: Location;
+  rank: number;
+  of: number;
+}
+
+export const HeatRequest = new RequestType<{ textDocument: TextDocumentIdentifier }, Heat, void>('heatline/heat');
+export const HotspotsRequest = new RequestType<HotspotsParams, { metric?: string; rows: Hotspot[] }, void>('heatline/hotspots');
+export const AdjacentHotspotRequest = new RequestType<AdjacentHotspotParams, AdjacentHotspot | null, void>('heatline/adjacentHotspot');
 export const StatusRequest = new RequestType0<Status, void>('heatline/status');
 export const StatusNotification = new NotificationType<Status>('heatline/status');
 

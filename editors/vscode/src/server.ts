@@ -1,31 +1,34 @@
 // The running server: starting and stopping its client, its status, its commands, its settings.
-import { statSync } from 'node:fs';
-import { commands, EventEmitter, window, workspace, type Disposable, type ExtensionContext, type LogOutputChannel } from 'vscode';
+import { EventEmitter, window, workspace, type Disposable, type ExtensionContext, type LogOutputChannel, type TextDocument } from 'vscode';
 import {
   CodeLensRequest,
   DidChangeConfigurationNotification,
   ExecuteCommandRequest,
   InlayHintRequest,
-  LanguageClient,
-  RevealOutputChannelOn,
   State,
-  TransportKind,
-  type LanguageClientOptions,
+  WorkDoneProgressCancelNotification,
+  type LanguageClient,
   type Middleware,
-  type ServerOptions,
+  type ProgressToken,
+  type RequestType,
 } from 'vscode-languageclient/node';
-import { findServer } from './findServer';
+import { createClient, locate, offerSetting } from './client';
 import { StatusNotification, StatusRequest, type Status } from './protocol';
 import { readSettings, type Settings } from './settings';
 
 /** One server at a time, for the whole window. */
 export class Server implements Disposable {
   readonly #statusChanged = new EventEmitter<Status | undefined>();
+  readonly #repainted = new EventEmitter<void>();
   readonly #log: LogOutputChannel;
   readonly #declared: string[];
   readonly #subscriptions: { dispose(): unknown }[] = [];
   #client: LanguageClient | undefined;
   #status: Status | undefined;
+  #refreshes: EventEmitter<void> | undefined;
+
+  /** Fires when what was painted is to be asked for again. */
+  readonly onRepaint = this.#repainted.event;
 
   /** Fires with every status; with `undefined` when there is no server. */
   readonly onStatus = this.#statusChanged.event;
@@ -39,6 +42,8 @@ export class Server implements Disposable {
     this.#subscriptions.push(
       this.#log,
       this.#statusChanged,
+      this.#repainted,
+      workspace.onDidOpenTextDocument(() => { this.#followRefreshes(); }),
       workspace.onDidChangeConfiguration((change) => {
         if (change.affectsConfiguration('heatline.server.path')) {
           void this.restart();
@@ -55,25 +60,22 @@ export class Server implements Disposable {
 
   /** Starts the server, or says why it cannot. */
   async start(): Promise<void> {
-    const found = findServer({
-      setting: workspace.getConfiguration('heatline').get<string | null>('server.path', null),
-      extensionFolder: this.context.extensionPath,
-      workspaceFolder: workspace.workspaceFolders?.[0]?.uri.fsPath,
-      platform: process.platform,
-      searchPath: process.env['PATH'] ?? '',
-      isFile,
-    });
+    const found = locate(this.context);
     if ('missing' in found) {
       this.#log.error(found.missing);
       void offerSetting(found.missing);
       return;
     }
     this.#log.info(`starting ${found.path}`);
-    const client = new LanguageClient('heatline', 'Heatline', serverOptions(found.path), this.#clientOptions());
+    const client = createClient(found.path, this.#log, this.middleware, () => this.#settings());
     this.#client = client;
     client.onNotification(StatusNotification, (status) => { this.#show(status); });
     client.onDidChangeState(({ newState }) => {
+      if (client !== this.#client) {
+        return;
+      }
       if (newState === State.Running) {
+        this.#followRefreshes();
         void this.#askStatus(client);
       } else if (newState === State.Stopped) {
         this.#show(undefined);
@@ -116,12 +118,30 @@ export class Server implements Disposable {
     }
   }
 
+  /** Asks the server; `undefined` while there is none, or if it cannot answer. */
+  async request<P, R>(type: RequestType<P, R, void>, parameters: P): Promise<R | undefined> {
+    if (this.#client?.isRunning() !== true) {
+      return undefined;
+    }
+    try {
+      return await this.#client.sendRequest<R>(type.method, parameters);
+    } catch (error) {
+      this.#log.warn(`${type.method}: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  /** Tells the server that its work is not wanted any more. */
+  cancel(token: ProgressToken): void {
+    void this.#client?.sendNotification(WorkDoneProgressCancelNotification.type, { token });
+  }
+
   /** Makes the editors ask for hints and lenses again. */
   repaint(): void {
-    const client = this.#client;
-    for (const document of workspace.textDocuments) {
-      client?.getFeature(InlayHintRequest.method).getProvider(document)?.onDidChangeInlayHints.fire();
-      client?.getFeature(CodeLensRequest.method).getProvider(document)?.onDidChangeCodeLensEmitter.fire();
+    const document = anyDocument();
+    if (document !== undefined) {
+      this.#client?.getFeature(InlayHintRequest.method).getProvider(document)?.onDidChangeInlayHints.fire();
+      this.#client?.getFeature(CodeLensRequest.method).getProvider(document)?.onDidChangeCodeLensEmitter.fire();
     }
   }
 
@@ -133,6 +153,19 @@ export class Server implements Disposable {
     void this.stop();
     for (const subscription of this.#subscriptions) {
       subscription.dispose();
+    }
+  }
+
+  /** Passes on that the server wants its hints asked for again; the client tells it only to the hints' own provider. */
+  #followRefreshes(): void {
+    const document = anyDocument();
+    if (document === undefined || this.#client?.isRunning() !== true) {
+      return;
+    }
+    const refreshes = this.#client.getFeature(InlayHintRequest.method).getProvider(document)?.onDidChangeInlayHints;
+    if (refreshes !== undefined && refreshes !== this.#refreshes) {
+      this.#refreshes = refreshes;
+      refreshes.event(() => { this.#repainted.fire(); });
     }
   }
 
@@ -152,44 +185,14 @@ export class Server implements Disposable {
       this.#log.warn(`no status: ${String(error)}`);
     }
   }
-
-  #clientOptions(): LanguageClientOptions {
-    return {
-      documentSelector: [{ scheme: 'file' }],
-      initializationOptions: () => this.#settings(),
-      outputChannel: this.#log,
-      revealOutputChannelOn: RevealOutputChannelOn.Never,
-      stdioOptions: {
-        stdout: (stream) => { stream.resume(); },
-        stderr: (stream, log) => { stream.on('data', (text: Buffer) => { log.info(text.toString().trimEnd()); }); },
-      },
-      middleware: {
-        ...this.middleware,
-        workspace: {
-          configuration: (parameters) => parameters.items.map(({ section }) => (section === 'heatline' ? this.#settings() : null)),
-        },
-      },
-    };
-  }
 }
 
-function serverOptions(command: string): ServerOptions {
-  const executable = { command, args: ['lsp'], transport: TransportKind.stdio };
-  return { run: executable, debug: executable };
+/** All documents on disk have the same provider. */
+function anyDocument(): TextDocument | undefined {
+  return workspace.textDocuments.find(({ uri }) => uri.scheme === 'file');
 }
 
 function declaredSettings(context: ExtensionContext): string[] {
   const manifest = context.extension.packageJSON as { contributes: { configuration: { properties: object } } };
   return Object.keys(manifest.contributes.configuration.properties);
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-}
-
-async function offerSetting(message: string): Promise<void> {
-  const open = 'Open the Setting';
-  if ((await window.showErrorMessage(message, open)) === open) {
-    await commands.executeCommand('workbench.action.openSettings', 'heatline.server.path');
-  }
 }

@@ -1,0 +1,26 @@
+// The list of hotspots: a pure function of the server's answer.
+import type { Hotspot } from './protocol';
+import { fileName } from './statusText';
+
+/** One row of the picker. */
+export interface HotspotItem {
+  label: string;
+  description: string;
+  hotspot: Hotspot;
+}
+
+/** The rows, hottest first as the server sends them. */
+export function hotspotItems(rows: readonly Hotspot[]): HotspotItem[] {
+  return rows.map((hotspot) => ({
+    label: [hotspot.text, hotspot.name].filter(Boolean).join('  '),
+    description: place(hotspot),
+    hotspot,
+  }));
+}
+
+function place({ location, module }: Hotspot): string {
+  if (location == null) {
+    return `${module}, no source here`;
+  }
+  return `${fileName(decodeURIComponent(location.uri))}:${location.range.start.line + 1}`;
+}

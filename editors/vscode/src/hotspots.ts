@@ -1,0 +1,108 @@
+// Going to what costs: the hottest line, the next and the previous one, and a list of all with a preview.
+import { commands, window, type ExtensionContext, type QuickPickItem, type TextEditor } from 'vscode';
+import { hotspotItems, type HotspotItem } from './hotspotItems';
+import { jumpTo } from './jump';
+import { AdjacentHotspotRequest, HotspotsRequest, type HotspotsParams } from './protocol';
+import type { Server } from './server';
+
+/** At most so many rows in the list. */
+const LIMIT = 200;
+
+/** Registers the commands. */
+export function activate(context: ExtensionContext, server: Server): void {
+  context.subscriptions.push(
+    commands.registerCommand('heatline.goToHottestLine', () => goToHottest(server)),
+    commands.registerCommand('heatline.nextHotspot', () => goToAdjacent(server, 'next')),
+    commands.registerCommand('heatline.previousHotspot', () => goToAdjacent(server, 'previous')),
+    commands.registerCommand('heatline.showHotspots', () => pick(server, 'line')),
+    commands.registerCommand('heatline.showHotFunctions', () => pick(server, 'function')),
+  );
+}
+
+async function goToHottest(server: Server): Promise<void> {
+  const answer = await server.request(HotspotsRequest, { by: 'line', order: 'exclusive', limit: LIMIT });
+  const location = answer?.rows.find((row) => row.location != null)?.location;
+  if (location == null) {
+    nothing();
+    return;
+  }
+  await jumpTo(location);
+}
+
+async function goToAdjacent(server: Server, direction: 'next' | 'previous'): Promise<void> {
+  const editor = window.activeTextEditor;
+  if (editor === undefined) {
+    await goToHottest(server);
+    return;
+  }
+  const { line, character } = editor.selection.active;
+  const answer = await server.request(AdjacentHotspotRequest, {
+    textDocument: { uri: editor.document.uri.toString() },
+    position: { line, character },
+    direction,
+    order: 'rank',
+  });
+  if (answer == null) {
+    nothing();
+    return;
+  }
+  await jumpTo(answer.location);
+  window.setStatusBarMessage(`Hotspot ${answer.rank} of ${answer.of}`, 3000);
+}
+
+function nothing(): void {
+  void window.showInformationMessage('Heatline: no line whose source is here costs anything.');
+}
+
+async function pick(server: Server, by: HotspotsParams['by']): Promise<void> {
+  const answer = await server.request(HotspotsRequest, { by, order: 'exclusive', limit: LIMIT });
+  const items = hotspotItems(answer?.rows ?? []);
+  if (items.length === 0) {
+    nothing();
+    return;
+  }
+  const back = origin(window.activeTextEditor);
+  const chosen = await choose(items, by === 'line' ? 'Hottest lines' : 'Hottest functions');
+  if (chosen?.hotspot.location != null) {
+    await jumpTo(chosen.hotspot.location);
+  } else {
+    await back();
+  }
+}
+
+/** Lets the user walk through the list with each place shown; `undefined` if nothing was chosen. */
+function choose(items: HotspotItem[], title: string): Promise<HotspotItem | undefined> {
+  return new Promise((resolve) => {
+    const list = window.createQuickPick<HotspotItem & QuickPickItem>();
+    list.title = title;
+    list.placeholder = 'Type to filter, move to preview';
+    list.matchOnDescription = true;
+    list.items = items;
+    list.onDidChangeActive(([active]) => {
+      if (active?.hotspot.location != null) {
+        void jumpTo(active.hotspot.location, true);
+      }
+    });
+    let accepted: HotspotItem | undefined;
+    list.onDidAccept(() => {
+      accepted = list.activeItems[0];
+      list.hide();
+    });
+    list.onDidHide(() => {
+      list.dispose();
+      resolve(accepted);
+    });
+    list.show();
+  });
+}
+
+/** The way back to where the user was. */
+function origin(editor: TextEditor | undefined): () => Promise<void> {
+  if (editor === undefined) {
+    return () => Promise.resolve();
+  }
+  const { document, selection, viewColumn } = editor;
+  return async () => {
+    await window.showTextDocument(document, { selection, ...(viewColumn === undefined ? {} : { viewColumn }) });
+  };
+}
