@@ -3,9 +3,13 @@
 
 mod binaries;
 mod cli;
+mod discovery;
 mod load;
+mod lsp;
+mod settings;
 mod sources;
 mod storage;
+mod watch;
 
 fn main() -> std::process::ExitCode {
     cli::run()

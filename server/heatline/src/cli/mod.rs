@@ -29,11 +29,21 @@ const EXAMPLES: &str = "Examples:
   heatline report perf.data --by line       lines, hottest first
   heatline annotate perf.data               the source text with costs beside the lines
   heatline resolve ./app 0x1139             function, file and line of an address
+  heatline lsp                              the language server, for editors
 
 A folder stands for the newest profile in it. Each command has more: heatline report --help";
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// The language server on standard input and output: heatline lsp
+    Lsp {
+        /// Accepted for editors that insist on it; there is no other transport.
+        #[arg(long)]
+        stdio: bool,
+        /// Accepted for editors that insist on it; the session ends with standard input.
+        #[arg(long = "clientProcessId", hide = true)]
+        client_process_id: Option<u32>,
+    },
     /// Costs as a table, hottest first: heatline report perf.data --by line
     Report(report::ReportArgs),
     /// The source text with costs beside the lines: heatline annotate perf.data
@@ -53,8 +63,9 @@ pub fn run() -> ExitCode {
             return if help { ExitCode::SUCCESS } else { ExitCode::from(UNUSABLE) };
         }
     };
-    start_log();
+    start_log(if matches!(cli.command, Command::Lsp { .. }) { "warn,heatline=info" } else { "error" });
     let outcome = match cli.command {
+        Command::Lsp { .. } => return crate::lsp::run(),
         Command::Report(args) => report::run(args),
         Command::Annotate(args) => annotate::run(args),
         Command::Resolve(args) => resolve::run(args),
@@ -70,8 +81,8 @@ pub fn run() -> ExitCode {
 }
 
 /// The log goes to standard error; `HEATLINE_LOG` chooses how much (`warn`, `heatline=debug`, …).
-fn start_log() {
+fn start_log(usually: &str) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HEATLINE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usually));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
 }

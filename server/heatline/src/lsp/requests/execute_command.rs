@@ -1,0 +1,95 @@
+//! `workspace/executeCommand`: what the person wants to be shown.
+
+use super::call_hierarchy::LineCalls;
+use crate::load;
+use crate::lsp::keeper::Order;
+use crate::lsp::server::place;
+use crate::lsp::state::State;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::ls_types::{ExecuteCommandParams, Position, Uri};
+
+/// The command of lenses.
+pub const CALLS: &str = "heatline.server.calls";
+
+/// All commands.
+pub const COMMANDS: [&str; 6] = [
+    "heatline.server.open",
+    "heatline.server.close",
+    "heatline.server.baseline",
+    "heatline.server.metric",
+    "heatline.server.refresh",
+    CALLS,
+];
+
+/// The protocol's code for a request that is well formed and cannot be fulfilled.
+const REQUEST_FAILED: ErrorCode = ErrorCode::ServerError(-32803);
+
+/// A command whose arguments are in order.
+pub enum Command {
+    /// To be done in the background.
+    Order(Order),
+    /// To be answered.
+    Calls(LineCalls),
+}
+
+/// Checks a command and its arguments.
+///
+/// # Errors
+/// Invalid parameters, or a file that is no profile or a metric that there is not.
+pub fn check(state: &State, params: ExecuteCommandParams) -> Result<Command> {
+    let mut arguments = params.arguments.into_iter();
+    let first = arguments.next().unwrap_or_default();
+    Ok(Command::Order(match params.command.as_str() {
+        "heatline.server.open" => Order::Open(profile(state, &first)?),
+        "heatline.server.close" => Order::Close,
+        "heatline.server.baseline" if first.is_null() => Order::Baseline(None),
+        "heatline.server.baseline" => Order::Baseline(Some(profile(state, &first)?)),
+        "heatline.server.metric" => Order::Metric(metric(state, &first)?),
+        "heatline.server.refresh" => Order::Refresh,
+        CALLS => return calls(state, first, arguments.next().unwrap_or_default()),
+        other => return Err(Error::invalid_params(format!("there is no command {other}"))),
+    }))
+}
+
+/// A path, relative to the first workspace folder, of something that can be read as a profile.
+fn profile(state: &State, argument: &Value) -> Result<PathBuf> {
+    let text = argument.as_str().filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| Error::invalid_params(format!("expected a path, found {argument}")))?;
+    let path = state.roots.first().map_or_else(|| PathBuf::from(text), |root| root.join(text));
+    readable(&path).map_err(|message| failed(format!("{}: {message}", path.display())))?;
+    load::profile_at(&path).map_err(|error| failed(format!("{error:#}")))
+}
+
+fn readable(path: &Path) -> std::result::Result<(), String> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    std::fs::File::open(path).map_err(|error| error.to_string())?;
+    if load::is_profile(path) { Ok(()) } else { Err("expected a profile, found a file of another kind".into()) }
+}
+
+fn metric(state: &State, argument: &Value) -> Result<String> {
+    let metric = argument.as_str();
+    let metric = metric.ok_or_else(|| Error::invalid_params(format!("expected a metric, found {argument}")))?;
+    if let Some(shown) = &state.shown
+        && shown.kept.loaded.model.profile().find_event(metric).is_none()
+    {
+        let known: Vec<&str> = shown.metrics.iter().map(|(id, _)| id.as_str()).collect();
+        return Err(failed(format!("the profile has no metric {metric}; it has {}", known.join(", "))));
+    }
+    Ok(metric.to_owned())
+}
+
+fn calls(state: &State, uri: Value, position: Value) -> Result<Command> {
+    let invalid =
+        |error: serde_json::Error| Error::invalid_params(format!("expected an address and a position: {error}"));
+    let uri: Uri = serde_json::from_value(uri).map_err(invalid)?;
+    let position: Position = serde_json::from_value(position).map_err(invalid)?;
+    Ok(Command::Calls(LineCalls::take(state, &uri, place(position).line)))
+}
+
+fn failed(message: String) -> Error {
+    Error { code: REQUEST_FAILED, message: message.into(), data: None }
+}

@@ -1,0 +1,37 @@
+//! `textDocument/hover`: all that the profile says of a line.
+
+use crate::lsp::server::place;
+use crate::lsp::shown::Shown;
+use crate::lsp::state::State;
+use heatline_annotate::FileId;
+use heatline_annotate::placement::Placement;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use tower_lsp::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
+
+/// What was asked, independent of later changes.
+pub struct Question {
+    shown: Arc<Shown>,
+    file: FileId,
+    line: NonZeroU32,
+    placement: Placement,
+}
+
+impl Question {
+    /// Takes what is needed; `None` where the line has no cost.
+    pub fn take(state: &State, params: &HoverParams) -> Option<Self> {
+        let asked = &params.text_document_position_params;
+        let costed = state.costed(&asked.text_document.uri)?;
+        let line = place(asked.position).line;
+        let (_, line, placement) =
+            costed.document.lines(line, line).find(|(_, line, _)| costed.view.line(*line).is_some())?;
+        Some(Question { shown: costed.shown.clone(), file: costed.file, line, placement })
+    }
+
+    /// The hover.
+    pub fn answer(&self) -> Option<Hover> {
+        let value = self.shown.annotations.hover(self.file, self.line, self.placement)?;
+        let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
+        Some(Hover { contents, range: None })
+    }
+}

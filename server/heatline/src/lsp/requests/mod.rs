@@ -1,0 +1,13 @@
+//! One file per request: take what is needed of the state, look it up, encode it.
+
+pub mod adjacent_hotspot;
+pub mod call_hierarchy;
+pub mod code_lens;
+pub mod cost;
+pub mod execute_command;
+pub mod heat;
+pub mod hotspots;
+pub mod hover;
+pub mod initialize;
+pub mod inlay_hint;
+pub mod locate;

@@ -1,0 +1,267 @@
+//! The methods of the protocol, each handed to the file that answers it.
+//!
+//! Every handler does what depends on the order of messages before its first await: notifications change the state
+//! there, requests take from it what they need.
+
+use super::abilities::{self, Abilities};
+use super::document::Document;
+use super::keeper::{Keeper, Order};
+use super::requests::{
+    adjacent_hotspot, call_hierarchy, code_lens, execute_command, heat, hotspots, hover, initialize, inlay_hint,
+};
+use super::state::Shared;
+use super::status::Status;
+use super::text::{Place, Text};
+use super::uri;
+use serde::Deserialize;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc;
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::ls_types::{
+    CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem, CallHierarchyOutgoingCall,
+    CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, CodeLens, CodeLensParams,
+    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
+    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
+    ExecuteCommandParams, Hover, HoverParams, InitializeParams, InitializeResult, InitializedParams, InlayHint,
+    InlayHintParams, LSPAny, Position, Range, WorkDoneProgressCancelParams,
+};
+use tower_lsp::{Client, LanguageServer, LspService};
+
+/// The language server.
+pub struct Server {
+    shared: Arc<Shared>,
+    orders: mpsc::UnboundedSender<Order>,
+    /// The other end, until the keeper begins.
+    waiting: Mutex<Option<mpsc::UnboundedReceiver<Order>>>,
+}
+
+/// The requests of the protocol that are answered; the others are unknown methods, whatever their parameters.
+const REQUESTS: [&str; 9] = [
+    "initialize",
+    "shutdown",
+    "textDocument/inlayHint",
+    "textDocument/codeLens",
+    "textDocument/hover",
+    "textDocument/prepareCallHierarchy",
+    "callHierarchy/incomingCalls",
+    "callHierarchy/outgoingCalls",
+    "workspace/executeCommand",
+];
+
+/// Whether a method is answered.
+pub fn has_method(method: &str) -> bool {
+    REQUESTS.contains(&method) || method.starts_with("heatline/")
+}
+
+/// The service with all methods, ours and the protocol's.
+pub fn service() -> (LspService<Server>, tower_lsp::ClientSocket) {
+    let mut builder = LspService::build(Server::new)
+        .custom_method("window/workDoneProgress/cancel", Server::cancel_progress)
+        .custom_method("heatline/status", Server::status)
+        .custom_method("heatline/heat", Server::heat)
+        .custom_method("heatline/hotspots", Server::hotspots)
+        .custom_method("heatline/adjacentHotspot", Server::adjacent_hotspot);
+    // For the test that a panic becomes one error answer.
+    if std::env::var_os("HEATLINE_TEST_PANIC").is_some() {
+        builder = builder.custom_method("heatline/testPanic", Server::test_panic);
+    }
+    builder.finish()
+}
+
+impl Server {
+    fn new(client: Client) -> Self {
+        let (orders, waiting) = mpsc::unbounded_channel();
+        Server { shared: Arc::new(Shared::new(client)), orders, waiting: Mutex::new(Some(waiting)) }
+    }
+
+    fn order(&self, order: Order) {
+        // Fails only when the session has ended.
+        let _ = self.orders.send(order);
+    }
+
+    async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
+        self.shared.lock().cancel_loading(&params.token);
+    }
+
+    async fn status(&self, _: LSPAny) -> Result<Status> {
+        Ok(self.shared.lock().status.clone())
+    }
+
+    async fn heat(&self, params: heat::Params) -> Result<heat::Answer> {
+        Ok(heat::answer(&self.shared.lock(), &params))
+    }
+
+    async fn hotspots(&self, params: hotspots::Params) -> Result<hotspots::Answer> {
+        let question = hotspots::Question::take(&self.shared.lock(), params);
+        compute(move || question.answer()).await
+    }
+
+    async fn adjacent_hotspot(&self, params: adjacent_hotspot::Params) -> Result<Option<adjacent_hotspot::Answer>> {
+        Ok(adjacent_hotspot::answer(&self.shared.lock(), &params))
+    }
+
+    async fn test_panic(&self, params: TestPanicParams) -> Result<()> {
+        if params.late {
+            tokio::task::yield_now().await;
+        }
+        let _lock = self.shared.lock();
+        panic!("asked to panic");
+    }
+}
+
+#[derive(Deserialize)]
+struct TestPanicParams {
+    /// Behind the first await instead of before it.
+    late: bool,
+}
+
+/// Computes on a thread that may take its time.
+async fn compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+impl LanguageServer for Server {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let mut state = self.shared.lock();
+        state.encoding = abilities::encoding(&params.capabilities);
+        state.abilities = Abilities::of(&params.capabilities);
+        state.roots = initialize::roots(&params);
+        state.options = params.initialization_options.unwrap_or_default();
+        Ok(initialize::answer(state.encoding))
+    }
+
+    async fn initialized(&self, _: InitializedParams) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(orders) = waiting {
+            tokio::spawn(Keeper::new(self.shared.clone(), self.orders.clone(), orders).run());
+        }
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        let opened = params.text_document;
+        let key = uri::key(&opened.uri);
+        let document = Document {
+            path: uri::to_path(&opened.uri).map(|path| uri::canonical(&path)),
+            uri: opened.uri.as_str().to_owned(),
+            version: opened.version,
+            text: Text::new(opened.text),
+            profiled: None,
+        };
+        let mut state = self.shared.lock();
+        state.documents.insert(key.clone(), document);
+        state.follow(&key);
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        let mut state = self.shared.lock();
+        let encoding = state.encoding;
+        let Some(document) = state.documents.get_mut(&uri::key(&params.text_document.uri)) else { return };
+        for change in params.content_changes {
+            let range = change.range.map(|range| (place(range.start), place(range.end)));
+            document.change(range, &change.text, encoding);
+        }
+        document.version = params.text_document.version;
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        self.shared.lock().documents.remove(&uri::key(&params.text_document.uri));
+    }
+
+    async fn did_save(&self, _: DidSaveTextDocumentParams) {}
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        self.order(Order::Configure(params.settings));
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        let mut state = self.shared.lock();
+        let paths = |folders: &[tower_lsp::ls_types::WorkspaceFolder]| {
+            folders.iter().filter_map(|folder| uri::to_path(&folder.uri)).collect::<Vec<_>>()
+        };
+        let removed = paths(&params.event.removed);
+        state.roots.retain(|root| !removed.contains(root));
+        state.roots.extend(paths(&params.event.added));
+        drop(state);
+        self.order(Order::Roots);
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.order(Order::Changed(params.changes.iter().filter_map(|change| uri::to_path(&change.uri)).collect()));
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        Ok(Some(inlay_hint::answer(&self.shared.lock(), &params)))
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        Ok(Some(code_lens::answer(&self.shared.lock(), &params)))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let question = hover::Question::take(&self.shared.lock(), &params);
+        match question {
+            Some(question) => Ok(compute(move || question.answer()).await),
+            None => Ok(None),
+        }
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {
+        let command = execute_command::check(&self.shared.lock(), params)?;
+        match command {
+            execute_command::Command::Order(order) => {
+                self.order(order);
+                Ok(None)
+            }
+            execute_command::Command::Calls(question) => Ok(Some(compute(move || question.answer()).await)),
+        }
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        let question = call_hierarchy::Prepare::take(&self.shared.lock(), &params);
+        match question {
+            Some(question) => Ok(compute(move || question.answer()).await),
+            None => Ok(None),
+        }
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        let question = call_hierarchy::OfItem::take(&self.shared.lock(), params.item);
+        Ok(compute(move || question.map(|question| question.incoming())).await)
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        let question = call_hierarchy::OfItem::take(&self.shared.lock(), params.item);
+        Ok(compute(move || question.map(|question| question.outgoing())).await)
+    }
+}
+
+/// A place of the protocol.
+pub fn place(position: Position) -> Place {
+    Place { line: position.line, character: position.character }
+}
+
+/// A position of the protocol.
+pub fn position(place: Place) -> Position {
+    Position { line: place.line, character: place.character }
+}
+
+/// An empty range at a place.
+pub fn at(place: Place) -> Range {
+    Range { start: position(place), end: position(place) }
+}

@@ -1,0 +1,139 @@
+//! What is shown of a loaded profile: the costs of one metric, ready to be looked up.
+
+use super::stamp::Stamp;
+use crate::load::Loaded;
+use crate::settings::{self, Settings};
+use anyhow::anyhow;
+use heatline_annotate::{AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Selection};
+use heatline_profile::{EventId, Profile};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A profile that is kept while it is wanted, whatever is shown of it.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Where it came from.
+    pub path: PathBuf,
+    /// The state of the file before it was read.
+    pub stamp: Stamp,
+    /// What it holds.
+    pub loaded: Arc<Loaded>,
+}
+
+/// What is shown. Immutable; another metric, baseline or profile is another one.
+#[derive(Debug)]
+pub struct Shown {
+    /// The profile.
+    pub kept: Kept,
+    /// The profile compared with.
+    pub baseline: Option<Kept>,
+    /// For each file of the profile the one that stands for it: several may be one file here.
+    pub same_file: Vec<FileId>,
+    /// Costs by file and line.
+    pub annotations: Annotations,
+    /// The chosen metric's id.
+    pub metric: String,
+    /// All metrics: id and unit.
+    pub metrics: Vec<(String, &'static str)>,
+    /// How much of the weight reached a line.
+    pub coverage: Coverage,
+    /// How many samples the profile has.
+    pub samples: u64,
+    /// What is wrong with the choice, not with the profile.
+    pub remarks: Vec<String>,
+}
+
+impl Shown {
+    /// Computes what is shown of a profile. A metric that it does not have is remarked and the first shown instead.
+    ///
+    /// # Errors
+    /// If the profile holds no events.
+    pub fn build(
+        kept: Kept,
+        baseline: Option<Kept>,
+        metric: Option<&str>,
+        settings: &Settings,
+    ) -> anyhow::Result<Shown> {
+        let model = &kept.loaded.model;
+        let profile = model.profile();
+        let mut remarks = Vec::new();
+        let first = profile
+            .default_event()
+            .ok_or_else(|| anyhow!("{}: the profile holds no events, record again", kept.path.display()))?;
+        let named = metric.and_then(|name| {
+            let event = profile.find_event(name);
+            if event.is_none() {
+                remarks.push(format!("the profile has no metric {name}, {} is shown", profile.metric_id(first)));
+            }
+            event
+        });
+        let event = named.unwrap_or(first);
+        let metric = profile.metric_id(event).to_owned();
+        let table = Arc::new(table(&kept.loaded, event, settings));
+        let old = baseline.as_ref().and_then(|old| {
+            let event = old.loaded.model.profile().find_event(&metric);
+            if event.is_none() {
+                remarks.push(format!("{}: the baseline has no metric {metric}", old.path.display()));
+            }
+            Some(Arc::new(self::table(&old.loaded, event?, settings)))
+        });
+        let same_file = kept.loaded.sources.same_file();
+        let options = AnnotationOptions {
+            same_file: same_file.clone(),
+            heat_scope: match settings.heat.scope {
+                settings::HeatScope::Profile => HeatScope::Profile,
+                settings::HeatScope::File => HeatScope::File,
+            },
+            delta_threshold: settings.diff_threshold,
+        };
+        let others = sampled(profile).filter(|other| *other != event);
+        let others = others.map(|other| Arc::new(self::table(&kept.loaded, other, settings)));
+        let annotations = Annotations::new(table.clone(), old, options).with_others(others);
+        let metrics = (0..profile.events.len() as u32).map(EventId);
+        let metrics = metrics.map(|id| (profile.metric_id(id).to_owned(), profile.event(id).unit.name()));
+        Ok(Shown {
+            metrics: metrics.collect(),
+            coverage: table.coverage(),
+            samples: profile.totals().iter().map(|total| total.samples).sum(),
+            same_file,
+            annotations,
+            metric,
+            remarks,
+            baseline,
+            kept,
+        })
+    }
+
+    /// The file that stands for a file of the profile.
+    pub fn representative(&self, file: FileId) -> FileId {
+        self.same_file.get(file.0 as usize).copied().unwrap_or(file)
+    }
+
+    /// Whether both come from the same state of the same file, so that what was known of its lines still holds.
+    pub fn is_of_same_recording(&self, other: &Shown) -> bool {
+        self.kept.path == other.kept.path && self.kept.stamp == other.kept.stamp
+    }
+
+    /// Whether an editor would show the same of both.
+    pub fn looks_like(&self, other: &Shown) -> bool {
+        let files = |shown: &Shown| shown.annotations.files().count();
+        self.metric == other.metric
+            && self.samples == other.samples
+            && files(self) == files(other)
+            && self.annotations.files().all(|(id, view)| {
+                let path = |shown: &Shown| shown.kept.loaded.sources.path(id).map(PathBuf::from);
+                other.annotations.file(id) == Some(view) && path(self) == path(other)
+            })
+    }
+}
+
+fn table(loaded: &Loaded, event: EventId, settings: &Settings) -> CostTable {
+    let selection = Selection { event, filter: Filter::default(), inline: settings.inline };
+    CostTable::new(loaded.model.clone(), selection)
+}
+
+/// The events that have samples.
+fn sampled(profile: &Profile) -> impl Iterator<Item = EventId> + use<> {
+    let totals = profile.totals();
+    (0..).map(EventId).zip(totals).filter(|(_, total)| total.samples > 0).map(|(id, _)| id)
+}

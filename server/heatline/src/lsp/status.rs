@@ -1,0 +1,159 @@
+//! `heatline/status`: what is shown and why not more, told to the client whenever it changes.
+
+use super::shown::Shown;
+use crate::discovery::Found;
+use heatline_profile::Problem;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use tower_lsp::ls_types::notification::Notification;
+
+/// Whether costs are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Nothing is shown and nothing is being loaded.
+    #[default]
+    Idle,
+    /// A profile is being loaded; the one before it, if any, is shown.
+    Loading,
+    /// The profile is shown.
+    Ready,
+    /// The profile cannot be used; the one before it, if any, is shown.
+    Failed,
+}
+
+/// The content of the notification and of the answer to the request.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// Whether costs are shown.
+    pub state: Phase,
+    /// One sentence for people.
+    pub message: String,
+    /// The profile that is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileStatus>,
+    /// Its number of samples, of all events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
+    /// The profiles that were found, newest first.
+    pub profiles: Vec<String>,
+    /// The metric that is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// The metrics that can be shown.
+    pub metrics: Vec<MetricStatus>,
+    /// How much of the weight reached a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<CoverageStatus>,
+    /// The profile compared with.
+    pub baseline: Option<String>,
+    /// A profile to compare with that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_on_offer: Option<String>,
+    /// What could not be read or believed.
+    pub problems: Vec<ProblemStatus>,
+}
+
+/// The profile of a [`Status`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProfileStatus {
+    /// Where it lies.
+    pub path: String,
+    /// The format, as in JSON output.
+    pub kind: String,
+    /// The number of samples, of all events.
+    pub samples: u64,
+}
+
+/// A metric of a [`Status`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MetricStatus {
+    /// By which it is chosen.
+    pub id: String,
+    /// The unit of its weight.
+    pub unit: String,
+}
+
+/// The coverage of a [`Status`], in shares of 1.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CoverageStatus {
+    line: f64,
+    symbol: f64,
+    none: f64,
+}
+
+/// A problem of a [`Status`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProblemStatus {
+    kind: String,
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    message: String,
+}
+
+impl ProblemStatus {
+    /// A problem that occurred once.
+    pub fn new(kind: &str, message: impl Into<String>) -> Self {
+        ProblemStatus { kind: kind.into(), count: 1, offset: None, message: message.into() }
+    }
+}
+
+impl From<&Problem> for ProblemStatus {
+    fn from(problem: &Problem) -> Self {
+        ProblemStatus {
+            kind: problem.kind.into(),
+            count: problem.count,
+            offset: problem.offset.map(|offset| offset.0),
+            message: problem.message.clone(),
+        }
+    }
+}
+
+impl Status {
+    /// What is to be said of a profile, or of none, in a state.
+    pub fn of(state: Phase, message: String, shown: Option<&Shown>, found: &Found) -> Self {
+        let mut status = Status {
+            state,
+            message,
+            profiles: found.profiles.iter().map(|path| text(path)).collect(),
+            baseline_on_offer: found.baseline_on_offer.as_deref().map(text),
+            ..Status::default()
+        };
+        if let Some(shown) = shown {
+            status.describe(shown);
+        }
+        status
+    }
+
+    fn describe(&mut self, shown: &Shown) {
+        let profile = shown.kept.loaded.model.profile();
+        self.profile = Some(ProfileStatus {
+            path: text(&shown.kept.path),
+            kind: profile.kind.name().into(),
+            samples: shown.samples,
+        });
+        self.samples = Some(shown.samples);
+        self.metric = Some(shown.metric.clone());
+        self.metrics =
+            shown.metrics.iter().map(|(id, unit)| MetricStatus { id: id.clone(), unit: (*unit).into() }).collect();
+        let coverage = &shown.coverage;
+        self.coverage = Some(CoverageStatus { line: coverage.line, symbol: coverage.symbol, none: coverage.none });
+        self.baseline = shown.baseline.as_ref().map(|baseline| text(&baseline.path));
+        self.problems = shown.kept.loaded.problems.iter().map(ProblemStatus::from).collect();
+        self.problems.extend(shown.remarks.iter().map(|remark| ProblemStatus::new("choice", remark)));
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// The notification.
+pub enum StatusNotification {}
+
+impl Notification for StatusNotification {
+    type Params = Status;
+    const METHOD: &'static str = "heatline/status";
+}
