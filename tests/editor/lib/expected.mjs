@@ -11,7 +11,7 @@ export function report(heatline, folder, ...options) {
 /** A share as it is shown everywhere: two significant digits; from 10 on, one decimal. */
 export function percent(value) {
   if (value === 0) {
-    return '0 %';
+    return '0.0 %';
   }
   const short = Number(value.toPrecision(2));
   const digits = short >= 10 ? 1 : Math.max(0, 1 - Math.floor(Math.log10(short)));
@@ -59,14 +59,22 @@ export function lenses(functionReport, file, threshold = 0.1) {
       continue;
     }
     const counted = (inclusive ?? exclusive).samples;
-    const parts = counted < 5 ? [] : [`exclusive ${percent(exclusive?.percent ?? 0)}`, `inclusive ${percent(inclusive.percent)}`];
-    found.set(line, [...parts, samples(counted)].join(' · '));
+    const shares = [
+      ...(exclusive !== undefined && exclusive.samples > 0 ? [`exclusive ${percent(exclusive.percent)}`] : []),
+      ...(inclusive !== undefined ? [`inclusive ${percent(inclusive.percent)}`] : []),
+    ];
+    found.set(line, [...(counted < 5 ? [] : shares), samples(counted)].join(' · '));
   }
   return found;
 }
 
 function inFile({ rows }, file) {
   return rows.filter((row) => row.line !== undefined && row.file !== undefined && path.basename(row.file) === file);
+}
+
+/** The lines of a report whose source is in the example, hottest first, above the threshold of hints. */
+export function hotspots(lineReport, threshold = 0.5) {
+  return lineReport.rows.filter((row) => row.line !== undefined && row.file?.startsWith('/quickstart/') && row.exclusive?.percent >= threshold);
 }
 
 /** The same places after `count` lines were put in above them. */

@@ -111,6 +111,44 @@ export class Window {
     return (await item.count()) === 0 ? '' : plain((await item.innerText()).trim());
   }
 
+  /** The file in front and the line of the cursor, as the editor says it. */
+  async place() {
+    const position = await this.#page.locator('.statusbar-item[id$="editor.selection"]').innerText().catch(() => '');
+    const tab = await this.#page.locator('.editor-group-container.active .tab.active .label-name').first().innerText().catch(() => '');
+    return { file: tab.trim(), line: Number(/Ln (\d+)/.exec(position)?.[1]) };
+  }
+
+  /** The background colours, as #rrggbbaa, of the lines in view that have one of ours. */
+  async backgrounds() {
+    const rows = await this.#page.evaluate(() => {
+      const editor = document.querySelector('.editor-group-container.active .monaco-editor') ?? document.querySelector('.monaco-editor');
+      const numbers = [...editor.querySelectorAll('.margin-view-overlays .line-numbers')].map((number) => ({
+        top: Math.round(number.getBoundingClientRect().top),
+        number: Number(number.textContent),
+      }));
+      return [...editor.querySelectorAll('.view-overlays .cdr')].map((overlay) => {
+        const top = Math.round(overlay.getBoundingClientRect().top);
+        return { number: numbers.find((line) => line.top === top)?.number, colour: getComputedStyle(overlay).backgroundColor };
+      });
+    });
+    return new Map(rows.map(({ number, colour }) => [number, hexColour(colour)]).filter(([, colour]) => colour !== undefined));
+  }
+
+  /** The number of coloured pixels in the right lane of the overview ruler. */
+  async rulerMarks() {
+    return this.#page.evaluate(() => {
+      const canvas = document.querySelector('.editor-group-container.active canvas.decorationsOverviewRuler');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let marks = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        if (data[at] > 180 && data[at + 2] < 100 && data[at + 3] > 0) {
+          marks++;
+        }
+      }
+      return marks;
+    });
+  }
+
   /** Puts the cursor at a line and column (from 1) of the active editor. */
   async moveTo(line, column = 1) {
     await this.focusEditor();
@@ -182,6 +220,16 @@ export class Window {
     this.#blocked.add(url.origin);
     return route.abort();
   }
+}
+
+/** `rgba(224, 80, 10, 0.03)` as `#e0500a08`; nothing for other transparent or opaque colours. */
+function hexColour(text) {
+  const numbers = /^rgba\((\d+), (\d+), (\d+), ([\d.]+)\)$/.exec(text)?.slice(1).map(Number);
+  if (numbers === undefined || numbers[3] === 0) {
+    return undefined;
+  }
+  const [red, green, blue, alpha] = numbers;
+  return `#${[red, green, blue, Math.round(alpha * 255)].map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 }
 
 function show(value) {

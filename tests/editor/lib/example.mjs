@@ -1,0 +1,114 @@
+// The bundled example, opened in the editor, and what is to be seen of it.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startEditor } from './editor.mjs';
+import * as expected from './expected.mjs';
+import { Window } from './page.mjs';
+
+const top = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
+const heatline = process.env.HEATLINE ?? path.join(path.resolve(top, process.env.CARGO_TARGET_DIR ?? 'target'), 'release/heatline');
+const vsix = process.env.HEATLINE_VSIX ?? path.join(top, 'editors/vscode/heatline.vsix');
+
+/** One editor on a copy of the example. */
+export class Example {
+  /** Opens `src/tree.cpp`; `settings` are the user's. */
+  static async open(settings = {}) {
+    const example = new Example();
+    example.scratch = mkdtempSync(path.join(tmpdir(), 'heatline-example-'));
+    example.workspace = path.join(example.scratch, 'project');
+    cpSync(path.join(top, 'fixtures/quickstart'), example.workspace, { recursive: true });
+    try {
+      // Nothing of ours is on this PATH: the server is the one in the extension.
+      example.editor = await startEditor({ vsix, settings, path: '/usr/bin:/bin' });
+      example.window = await Window.open(example.editor, path.join(top, '.cache/pictures'));
+      await example.window.goTo(example.editor.address(example.workspace, example.source('tree.cpp')));
+    } catch (error) {
+      await example.close();
+      throw error;
+    }
+    return example;
+  }
+
+  async close() {
+    await this.window?.close();
+    await this.editor?.stop();
+    rmSync(this.scratch, { recursive: true, force: true });
+  }
+
+  /** Records the example's program once more, with several events. */
+  record(events, file) {
+    mkdirSync(path.dirname(path.join(this.workspace, file)), { recursive: true });
+    const options = ['record', '-q', '-e', events, '-F', '499', '-g', '-o', file, './neighbours'];
+    execFileSync('perf', options, { cwd: this.workspace, stdio: 'ignore' });
+  }
+
+  /** The path of one of the example's sources. */
+  source(name) {
+    return path.join(this.workspace, 'src', name);
+  }
+
+  /** Its text as lines. */
+  text(name) {
+    return readFileSync(this.source(name), 'utf8').split('\n');
+  }
+
+  /** What `heatline report` says of a profile. */
+  report(...options) {
+    return expected.report(heatline, this.workspace, ...options);
+  }
+
+  /** What must be seen of a file, by the report on a profile. */
+  wanted(file, profile = 'perf.data', ...options) {
+    return {
+      hints: expected.hints(this.report(profile, '--by', 'line', ...options), file),
+      lenses: expected.lenses(this.report(profile, '--by', 'function', ...options), file),
+    };
+  }
+
+  /** Opens another file by its name. */
+  async openFile(name) {
+    await this.window.page.keyboard.press('Control+p');
+    await this.window.page.locator('.quick-input-widget input').first().fill(name);
+    await this.window.choose(name);
+    await this.inFile(name);
+  }
+
+  /** Waits until a file is the one in front. */
+  async inFile(name) {
+    await this.window.page.locator('.tab.active', { hasText: name }).waitFor();
+  }
+
+  async seeHints(lines, wanted, what) {
+    await this.#see(() => this.window.hints(lines), wanted, what);
+  }
+
+  async seeLenses(wanted, what) {
+    await this.#see(() => this.window.lenses(), wanted, what);
+  }
+
+  async seeAll(file, wanted, what) {
+    await this.seeHints(this.text(file), wanted.hints, `hints of ${file} ${what}`);
+    await this.seeLenses(wanted.lenses, `lenses of ${file} ${what}`);
+  }
+
+  /** Waits until what is read stands at the same lines with the same words as wanted. */
+  async #see(read, wanted, what) {
+    try {
+      await this.window.until(read, (seen) => differences(seen, wanted).length === 0, what);
+    } catch {
+      await this.window.picture('failed');
+      assert.fail(`${what} are not as the report says:\n${differences(await read(), wanted).slice(0, 6).join('\n')}`);
+    }
+  }
+}
+
+function differences(seen, wanted) {
+  const lines = [...new Set([...seen.keys(), ...wanted.keys()])].sort((a, b) => a - b);
+  return lines
+    .filter((line) => seen.get(line) !== wanted.get(line))
+    .map((line) => `  line ${line}: seen ${JSON.stringify(seen.get(line))}, wanted ${JSON.stringify(wanted.get(line))}`);
+}
