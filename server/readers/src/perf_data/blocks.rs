@@ -50,10 +50,21 @@ pub(crate) enum End {
     BadSize { offset: u64, size: u16 },
 }
 
+/// How far a visitor came in a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Progress {
+    /// The bytes it has taken, whole records.
+    pub used: usize,
+    /// How many bytes follow the last record that its size does not count.
+    pub payload: u64,
+    /// The size of the next record if it cannot be.
+    pub bad_size: Option<u16>,
+}
+
 /// Takes records.
 pub(crate) trait Visit {
-    /// One record; `Err` ends the reading.
-    fn record(&mut self, record: Record<'_>) -> Result<(), PerfDataError>;
+    /// Takes the whole records that `bytes` start with, up to one with a payload; `Err` ends the reading.
+    fn block(&mut self, bytes: &[u8], offset: u64) -> Result<Progress, PerfDataError>;
 }
 
 /// Where blocks come from.
@@ -91,7 +102,6 @@ impl Source<'_> {
 /// A window that moves over an input.
 pub(crate) struct Blocks<'a> {
     source: Source<'a>,
-    order: Order,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -103,10 +113,10 @@ pub(crate) struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     /// Records from `offset`, where `source` stands, up to `limit`.
-    pub fn new(source: Source<'a>, order: Order, offset: u64, limit: Option<u64>) -> Self {
+    pub fn new(source: Source<'a>, offset: u64, limit: Option<u64>) -> Self {
         // A whole record always fits beside a block.
         let buffer = vec![0; BLOCK + (1 << 16)];
-        Blocks { source, order, buffer, start: 0, end: 0, offset, limit }
+        Blocks { source, buffer, start: 0, end: 0, offset, limit }
     }
 
     /// Hands all records to `visitor`.
@@ -124,18 +134,20 @@ impl<'a> Blocks<'a> {
         let full = self.fill()?;
         loop {
             let bytes = self.buffer.get(self.start..self.end).unwrap_or(&[]);
-            let (record, size) = match Record::split(bytes, self.offset, self.order) {
-                Ok(Some(found)) => found,
-                Ok(None) if full => return Ok(None),
-                Ok(None) => return Ok(Some(self.end_at(bytes.len()))),
-                Err(size) => return Ok(Some(End::BadSize { offset: self.offset, size })),
-            };
-            visitor.record(record)?;
-            let payload = payload_size(&record, self.order);
-            self.start += size;
-            self.offset += size as u64;
-            if payload > 0 && !self.skip(payload)? {
-                return Ok(Some(End::Cut { offset: self.offset }));
+            let Progress { used, payload, bad_size } = visitor.block(bytes, self.offset)?;
+            self.start += used;
+            self.offset += used as u64;
+            if let Some(size) = bad_size {
+                return Ok(Some(End::BadSize { offset: self.offset, size }));
+            }
+            if payload > 0 {
+                if !self.skip(payload)? {
+                    return Ok(Some(End::Cut { offset: self.offset }));
+                }
+            } else if full {
+                return Ok(None);
+            } else {
+                return Ok(Some(self.end_at(self.end - self.start)));
             }
         }
     }
@@ -186,7 +198,7 @@ impl<'a> Blocks<'a> {
 }
 
 /// How many bytes follow a record that its size does not count.
-fn payload_size(record: &Record<'_>, order: Order) -> u64 {
+pub(crate) fn payload_size(record: &Record<'_>, order: Order) -> u64 {
     match record.kind {
         record_type::AUXTRACE => order.u64_at(record.body, 0).unwrap_or(0),
         record_type::TRACING_DATA => order.u32_at(record.body, 0).map_or(0, |size| u64::from(size).next_multiple_of(8)),

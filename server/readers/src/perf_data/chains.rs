@@ -5,6 +5,7 @@
 //! the mappings of its process have changed since.
 
 use super::bytes::Order;
+use heatline_profile::{Tally, Weight};
 
 /// Words of chains kept before the cache is thinned out.
 const MOST_WORDS: usize = 1 << 22;
@@ -28,31 +29,62 @@ pub(crate) struct Key {
     pub ip: Option<u64>,
 }
 
-/// One chain with what it came to when it was last looked up.
+/// What a chain came to when it was last looked up, and what was counted since. Touched by every sample, so small.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Outcome {
+    /// The state of the world it was looked up in, 0 before the first time.
+    pub seen: u32,
+    /// The task it belongs to, once looked up.
+    pub task: u32,
+    /// The row of the fold it came to.
+    pub row: u32,
+    samples: u32,
+    weight: u64,
+    squares: f64,
+}
+
+impl Outcome {
+    /// Counts one sample; `false` if it must be settled first.
+    #[inline]
+    pub fn count(&mut self, weight: u64) -> bool {
+        let (Some(samples), Some(sum)) = (self.samples.checked_add(1), self.weight.checked_add(weight)) else {
+            return false;
+        };
+        (self.samples, self.weight) = (samples, sum);
+        self.squares += weight as f64 * weight as f64;
+        true
+    }
+
+    /// What was counted since this was last asked.
+    pub fn settle(&mut self) -> Tally {
+        let tally = Tally { samples: self.samples.into(), weight: Weight(self.weight), squares: self.squares };
+        (self.samples, self.weight, self.squares) = (0, 0, 0.0);
+        tally
+    }
+}
+
+/// One chain as recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     print: u128,
     pub key: Key,
     start: u32,
     length: u32,
-    /// The state of the world it was looked up in, 0 before the first time.
-    pub seen: u32,
-    /// The task it belongs to, once looked up.
-    pub task: u32,
-    /// Whether kernel code is in it.
-    pub kernel: bool,
-    /// The row of the fold it came to.
-    pub row: u32,
 }
 
 /// The set of chains.
 #[derive(Default)]
 pub(crate) struct Chains {
-    /// Tag and number plus one, 0 for a free place; a power of two of them.
-    slots: Vec<(u32, u32)>,
+    /// In the low half of the low half the number plus one, 0 for a free place; above it the fingerprint's upper bits.
+    /// A power of two of them, at least half of them free.
+    slots: Vec<u128>,
+    outcomes: Vec<Outcome>,
     chains: Vec<Chain>,
     words: Vec<u64>,
 }
+
+/// The bits of a slot that hold the number.
+const NUMBER: u128 = u32::MAX as u128;
 
 impl Chains {
     /// Whether chains should be dropped by [`Chains::retain`] before more are added.
@@ -65,8 +97,14 @@ impl Chains {
         self.chains.get(id.0 as usize)
     }
 
-    pub fn get_mut(&mut self, id: ChainId) -> Option<&mut Chain> {
-        self.chains.get_mut(id.0 as usize)
+    #[inline]
+    pub fn outcome(&mut self, id: ChainId) -> Option<&mut Outcome> {
+        self.outcomes.get_mut(id.0 as usize)
+    }
+
+    /// All outcomes, to be settled.
+    pub fn outcomes(&mut self) -> impl Iterator<Item = &mut Outcome> {
+        self.outcomes.iter_mut()
     }
 
     /// The recorded words of a chain, markers included, innermost first.
@@ -77,88 +115,73 @@ impl Chains {
 
     /// The number of this chain, whose words are `bytes` in the file's order.
     #[inline]
-    pub fn intern(&mut self, key: Key, bytes: &[u8], order: Order) -> ChainId {
-        let print = fingerprint(key, bytes);
-        if self.chains.len() * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let (slot, found) = self.find(print);
-        match found {
-            Some(id) => id,
-            None => self.insert(slot, print, key, bytes, order),
-        }
-    }
-
-    #[inline]
-    fn find(&self, print: u128) -> (usize, Option<ChainId>) {
-        let mask = self.slots.len() - 1;
-        let tag = (print >> 96) as u32;
+    pub fn intern(&mut self, print: Fingerprint, key: &Key, bytes: &[u8], order: Order) -> ChainId {
+        let print = print.0;
+        let mask = self.slots.len().wrapping_sub(1);
         let mut slot = print as usize & mask;
-        loop {
-            let (its_tag, number) = self.slots[slot];
-            if number == 0 {
-                return (slot, None);
+        while let Some(&value) = self.slots.get(slot) {
+            if (value ^ print) & !NUMBER == 0 && value & NUMBER != 0 {
+                return ChainId((value & NUMBER) as u32 - 1);
             }
-            if its_tag == tag && self.chains[number as usize - 1].print == print {
-                return (slot, Some(ChainId(number - 1)));
+            if value & NUMBER == 0 {
+                break;
             }
             slot = (slot + 1) & mask;
         }
+        self.insert(print, key, bytes, order)
     }
 
     #[cold]
-    fn insert(&mut self, slot: usize, print: u128, key: Key, bytes: &[u8], order: Order) -> ChainId {
+    #[inline(never)]
+    fn insert(&mut self, print: u128, key: &Key, bytes: &[u8], order: Order) -> ChainId {
         let start = self.words.len() as u32;
         self.words.extend(bytes.as_chunks::<8>().0.iter().map(|&word| order.u64(word)));
         let length = self.words.len() as u32 - start;
-        self.chains.push(Chain { print, key, start, length, seen: 0, task: 0, kernel: false, row: 0 });
-        let number = self.chains.len() as u32;
-        self.slots[slot] = ((print >> 96) as u32, number);
-        ChainId(number - 1)
+        self.chains.push(Chain { print, key: *key, start, length });
+        self.outcomes.push(Outcome::default());
+        if self.chains.len() * 2 > self.slots.len() {
+            self.index();
+        } else {
+            self.place(print, self.chains.len() as u32);
+        }
+        ChainId(self.chains.len() as u32 - 1)
     }
 
-    #[cold]
-    fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(1 << 10);
-        self.slots.clear();
-        self.slots.resize(size, (0, 0));
+    /// Makes the slots anew, twice as many as needed.
+    fn index(&mut self) {
+        self.slots = vec![0; (self.chains.len() * 4).next_power_of_two().max(1 << 10)];
         for number in 0..self.chains.len() {
-            let print = self.chains[number].print;
-            let slot = self.find_free(print);
-            self.slots[slot] = ((print >> 96) as u32, number as u32 + 1);
+            self.place(self.chains[number].print, number as u32 + 1);
         }
     }
 
-    fn find_free(&self, print: u128) -> usize {
+    fn place(&mut self, print: u128, number: u32) {
         let mask = self.slots.len() - 1;
         let mut slot = print as usize & mask;
-        while self.slots[slot].1 != 0 {
+        while self.slots[slot] & NUMBER != 0 {
             slot = (slot + 1) & mask;
         }
-        slot
+        self.slots[slot] = print & !NUMBER | number as u128;
     }
 
-    /// Drops all chains but those in `kept`, and renumbers these in place.
+    /// Drops all chains but those in `kept`, and renumbers these in place. Outcomes must be settled.
     pub fn retain<'a>(&mut self, kept: impl Iterator<Item = &'a mut ChainId>) {
         let mut new = Chains::default();
         let mut moved = vec![0; self.chains.len()];
         for id in kept {
-            let Some(&chain) = self.chains.get(id.0 as usize) else { continue };
-            let place: &mut u32 = &mut moved[id.0 as usize];
+            let (Some(&chain), Some(place)) = (self.chains.get(id.0 as usize), moved.get_mut(id.0 as usize)) else {
+                continue;
+            };
             if *place == 0 {
                 let start = new.words.len() as u32;
                 new.words.extend_from_slice(self.words(&chain));
                 new.chains.push(Chain { start, ..chain });
+                new.outcomes.push(self.outcomes[id.0 as usize]);
                 *place = new.chains.len() as u32;
             }
             *id = ChainId(*place - 1);
         }
-        new.slots.resize((new.chains.len() * 4).next_power_of_two().max(1 << 10), (0, 0));
-        for number in 0..new.chains.len() {
-            let print = new.chains[number].print;
-            let slot = new.find_free(print);
-            new.slots[slot] = ((print >> 96) as u32, number as u32 + 1);
-        }
+        new.index();
         *self = new;
     }
 }
@@ -173,32 +196,39 @@ const SEED: [u64; 6] = [
     0x62e7_160f_38b4_da57,
 ];
 
-/// Two independent halves, each folded over all words two by two.
+/// What a chain is recognised by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Fingerprint(u128);
+
+/// Two independent halves, each folded over all words, in two strands that run side by side.
 #[inline]
-fn fingerprint(key: Key, bytes: &[u8]) -> u128 {
+pub(crate) fn fingerprint(key: &Key, bytes: &[u8]) -> Fingerprint {
     let who = (key.pid as u32 as u64) << 32 | key.tid as u32 as u64;
     let what = (key.event as u64) << 16 | (key.mode as u64) << 8 | key.ip.is_some() as u64;
+    let what = what ^ (bytes.len() as u64) << 40;
     let ip = key.ip.unwrap_or(0);
-    let length = bytes.len() as u64;
+    let (mut a, mut b) = (fold(who ^ SEED[0], what ^ SEED[1]), fold(what ^ SEED[2], who ^ SEED[3]));
     // The address is folded in by itself: it is in the chain too, and must not cancel out.
-    let mut a = fold(fold(who ^ SEED[0], what ^ SEED[1] ^ length << 40) ^ ip, SEED[2]);
-    let mut b = fold(fold(what ^ SEED[2] ^ length << 40, who ^ SEED[3]), ip ^ SEED[0]);
-    let (pairs, rest) = bytes.as_chunks::<16>();
-    for pair in pairs {
-        let (x, y) = halves(pair);
-        a = fold(a ^ x, y ^ SEED[4]);
-        b = fold(b ^ y, x ^ SEED[5]);
+    let (mut c, mut d) = (fold(ip ^ SEED[1], SEED[2]), fold(ip ^ SEED[3], SEED[0]));
+    let (quads, rest) = bytes.as_chunks::<32>();
+    for quad in quads {
+        let [x, y, z, w] = four(quad);
+        (a, b) = (fold(a ^ x, y ^ SEED[4]), fold(b ^ y, x ^ SEED[5]));
+        (c, d) = (fold(c ^ z, w ^ SEED[5]), fold(d ^ w, z ^ SEED[4]));
     }
-    let last = rest.first_chunk::<8>().map_or(0, |&word| u64::from_le_bytes(word));
-    a = fold(a ^ last, SEED[5]);
-    b = fold(b ^ last, SEED[4]);
-    (a as u128) << 64 | b as u128
+    let rest = rest.as_chunks::<8>().0;
+    let word = |at: usize| rest.get(at).map_or(0, |&word| u64::from_le_bytes(word));
+    let [x, y, z, w] = [word(0), word(1), word(2), 0];
+    (a, b) = (fold(a ^ x, y ^ SEED[4]), fold(b ^ y, x ^ SEED[5]));
+    (c, d) = (fold(c ^ z, w ^ SEED[5]), fold(d ^ w, z ^ SEED[4]));
+    let (high, low) = (fold(a ^ SEED[0], c ^ SEED[1]), fold(b ^ SEED[2], d ^ SEED[3]));
+    Fingerprint((high as u128) << 64 | low as u128)
 }
 
 #[inline]
-fn halves(pair: &[u8; 16]) -> (u64, u64) {
-    let both = u128::from_le_bytes(*pair);
-    (both as u64, (both >> 64) as u64)
+fn four(bytes: &[u8; 32]) -> [u64; 4] {
+    let word = |at: usize| bytes[at..].first_chunk().map_or(0, |&word| u64::from_le_bytes(word));
+    [word(0), word(8), word(16), word(24)]
 }
 
 #[inline]
@@ -215,21 +245,25 @@ mod tests {
         Key { event: 0, pid: 1, tid: 1, mode: 2, ip: Some(ip) }
     }
 
+    fn intern(chains: &mut Chains, key: Key, bytes: &[u8]) -> ChainId {
+        chains.intern(fingerprint(&key, bytes), &key, bytes, Order::Little)
+    }
+
     #[test]
     fn equal_chains_share_a_number_and_any_difference_separates() {
         let mut chains = Chains::default();
         let bytes: Vec<u8> = [5u64, 6, 7].iter().flat_map(|w| w.to_le_bytes()).collect();
-        let first = chains.intern(key(5), &bytes, Order::Little);
-        assert_eq!(chains.intern(key(5), &bytes, Order::Little), first);
+        let first = intern(&mut chains, key(5), &bytes);
+        assert_eq!(intern(&mut chains, key(5), &bytes), first);
         assert_eq!(chains.words(chains.get(first).unwrap()), [5, 6, 7]);
         let others = [
-            chains.intern(key(6), &bytes, Order::Little),
-            chains.intern(key(5), &bytes[..16], Order::Little),
-            chains.intern(Key { tid: 2, ..key(5) }, &bytes, Order::Little),
-            chains.intern(Key { event: 1, ..key(5) }, &bytes, Order::Little),
-            chains.intern(Key { mode: 1, ..key(5) }, &bytes, Order::Little),
-            chains.intern(Key { ip: None, ..key(0) }, &bytes, Order::Little),
-            chains.intern(key(0), &bytes, Order::Little),
+            intern(&mut chains, key(6), &bytes),
+            intern(&mut chains, key(5), &bytes[..16]),
+            intern(&mut chains, Key { tid: 2, ..key(5) }, &bytes),
+            intern(&mut chains, Key { event: 1, ..key(5) }, &bytes),
+            intern(&mut chains, Key { mode: 1, ..key(5) }, &bytes),
+            intern(&mut chains, Key { ip: None, ..key(0) }, &bytes),
+            intern(&mut chains, key(0), &bytes),
         ];
         for (i, id) in others.iter().enumerate() {
             assert_eq!(id.0 as usize, i + 1);
@@ -239,15 +273,15 @@ mod tests {
     #[test]
     fn thinning_out_keeps_what_is_pending() {
         let mut chains = Chains::default();
-        let mut ids: Vec<_> = (0..5000).map(|i| chains.intern(key(i), &i.to_le_bytes(), Order::Little)).collect();
+        let mut ids: Vec<_> = (0..5000).map(|i| intern(&mut chains, key(i), &i.to_le_bytes())).collect();
         let mut kept = ids.split_off(4990);
         kept.push(kept[0]);
         chains.retain(kept.iter_mut());
         assert_eq!(kept[0], kept[10]);
         for (id, ip) in kept.iter().zip(4990..5000) {
             assert_eq!(chains.words(chains.get(*id).unwrap()), [ip]);
-            assert_eq!(chains.intern(key(ip), &ip.to_le_bytes(), Order::Little), *id);
+            assert_eq!(intern(&mut chains, key(ip), &ip.to_le_bytes()), *id);
         }
-        assert_eq!(chains.intern(key(1), &1u64.to_le_bytes(), Order::Little), ChainId(10));
+        assert_eq!(intern(&mut chains, key(1), &1u64.to_le_bytes()), ChainId(10));
     }
 }

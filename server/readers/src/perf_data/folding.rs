@@ -1,10 +1,13 @@
 //! From chains in order to rows: where a sample's cost goes.
 
-use super::chains::{ChainId, Chains};
+use super::chains::{ChainId, Chains, Outcome};
 use super::queue::Sink;
 use super::state::{Change, Mode};
 use super::world::{RawFrame, World};
-use heatline_profile::{EventId, SampleFold, StackNode, StackTable, Tally, Weight};
+use heatline_profile::{
+    CodeAddress, EventId, ModuleAddress, SampleFold, StackId, StackNode, StackTable, Tally, Weight,
+};
+use rustc_hash::FxHashMap;
 
 /// The rows so far, and what is needed to add to them.
 pub(crate) struct Folding {
@@ -13,6 +16,9 @@ pub(crate) struct Folding {
     pub stacks: StackTable,
     pub fold: SampleFold,
     frames: Vec<RawFrame>,
+    /// Of the frames, outermost first.
+    hashes: Vec<u64>,
+    known: KnownStacks,
 }
 
 impl Folding {
@@ -23,48 +29,123 @@ impl Folding {
             stacks: StackTable::new(),
             fold: SampleFold::new(),
             frames: Vec::new(),
+            hashes: Vec::new(),
+            known: KnownStacks::default(),
         }
     }
 
-    /// Looks a chain up in the present world and adds the sample to its row.
+    /// Moves what was counted for all chains to their rows.
+    pub fn settle(&mut self) {
+        for outcome in self.chains.outcomes() {
+            settle(outcome, &mut self.fold);
+        }
+    }
+
+    /// Looks a chain up in the present world, if it has changed for it, and counts the sample.
     #[cold]
-    fn look_up(&mut self, id: ChainId, tally: Tally) -> Option<()> {
+    #[inline(never)]
+    fn look_up(&mut self, id: ChainId, weight: u64) -> Option<()> {
+        let now = self.world.now();
+        let outcome = self.chains.outcome(id)?;
+        if outcome.seen == 0 || !self.world.is_current(outcome.seen, outcome.task) {
+            settle(outcome, &mut self.fold);
+            let (task, row) = self.find_row(id)?;
+            let outcome = self.chains.outcome(id)?;
+            (outcome.task, outcome.row) = (task, row);
+        }
+        let outcome = self.chains.outcome(id)?;
+        outcome.seen = now;
+        if !outcome.count(weight) {
+            settle(outcome, &mut self.fold);
+            if !outcome.count(weight) {
+                self.fold.add_to(outcome.row as usize, Tally::one(Weight(weight)));
+            }
+        }
+        Some(())
+    }
+
+    /// The task and the row of a chain in the present world.
+    fn find_row(&mut self, id: ChainId) -> Option<(u32, u32)> {
         let chain = *self.chains.get(id)?;
         let task = self.world.task(chain.key.pid, chain.key.tid);
-        self.frames.clear();
         let mode = Mode::of_misc(chain.key.mode.into());
-        let words = self.chains.words(&chain);
-        let kernel = self.world.frames(task, mode, chain.key.ip, words, &mut self.frames);
-        if self.frames.is_empty() {
-            let module = self.world.modules.unmapped();
-            self.frames.push((module, heatline_profile::CodeAddress::Ip(heatline_profile::ModuleAddress(0))));
-        }
-        let mut parent = None;
-        for &(module, address) in self.frames.iter().rev() {
-            parent = Some(self.stacks.intern(StackNode { parent, module, address }));
-        }
+        self.world.frames(mode, chain.key.ip, self.chains.words(&chain), &mut self.frames);
+        let stack = self.intern(task);
         let thread = self.world.thread(task);
-        let row = self.fold.add(parent?, EventId(chain.key.event), thread, tally);
-        let seen = self.world.now();
-        let chain = self.chains.get_mut(id)?;
-        (chain.seen, chain.task, chain.kernel) = (seen, task, kernel);
-        chain.row = u32::try_from(row).ok()?;
-        Some(())
+        let row = self.fold.add(stack, EventId(chain.key.event), thread, Tally::default());
+        Some((task, u32::try_from(row).ok()?))
+    }
+
+    /// The stack of the frames at hand, looked up in the present world of a task.
+    fn intern(&mut self, task: u32) -> StackId {
+        let [process, changed, kernel_changed] = self.world.context(task);
+        let mut hash = u64::from(process) << 32 ^ u64::from(changed) ^ u64::from(kernel_changed).rotate_left(48);
+        hash = hash.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        self.hashes.clear();
+        self.hashes.extend(self.frames.iter().rev().map(|&frame| {
+            hash = chain_hash(hash, frame);
+            hash
+        }));
+        let known = |at: usize| Some((at + 1, *self.known.0.get(self.hashes.get(at)?)?));
+        let (from, mut parent) = match (0..self.hashes.len()).rev().find_map(known) {
+            Some((from, stack)) => (from, Some(stack)),
+            None => (0, None),
+        };
+        for (&frame, &hash) in self.frames.iter().rev().zip(&self.hashes).skip(from) {
+            let (module, address) = self.world.resolve(task, frame);
+            let stack = self.stacks.intern(StackNode { parent, module, address });
+            self.known.insert(hash, stack);
+            parent = Some(stack);
+        }
+        parent.unwrap_or_else(|| {
+            let module = self.world.modules.unmapped();
+            self.stacks.intern(StackNode { parent, module, address: CodeAddress::Ip(ModuleAddress(0)) })
+        })
+    }
+}
+
+/// The stacks whose frames were looked up already, by a hash of the outer frames and all that their meaning depends
+/// on. New stacks mostly differ from older ones in a few inner frames only.
+#[derive(Default)]
+struct KnownStacks(FxHashMap<u64, StackId>);
+
+impl KnownStacks {
+    /// Stacks that are remembered; more are looked up frame by frame.
+    const MOST: usize = 1 << 18;
+
+    fn insert(&mut self, hash: u64, stack: StackId) {
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
+        }
+        self.0.insert(hash, stack);
+    }
+}
+
+/// The hash of a stack out of that of its caller.
+fn chain_hash(caller: u64, frame: RawFrame) -> u64 {
+    let what = (frame.mode as u64) << 1 | u64::from(frame.exact);
+    let product = u128::from(caller ^ frame.address) * u128::from(0x9e37_79b9_7f4a_7c15 ^ what << 7);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+fn settle(outcome: &mut Outcome, fold: &mut SampleFold) {
+    let tally = outcome.settle();
+    if tally.samples > 0 {
+        fold.add_to(outcome.row as usize, tally);
     }
 }
 
 impl Sink for Folding {
     #[inline]
     fn sample(&mut self, id: ChainId, weight: u64) {
-        let tally = Tally::one(Weight(weight));
-        match self.chains.get(id) {
-            Some(chain) if chain.seen != 0 && self.world.is_current(chain.seen, chain.task, chain.kernel) => {
-                self.fold.add_to(chain.row as usize, tally);
-            }
-            _ => {
-                self.look_up(id, tally);
-            }
+        let last_change = self.world.last_change();
+        if let Some(outcome) = self.chains.outcome(id)
+            && outcome.seen >= last_change
+            && outcome.count(weight)
+        {
+            return;
         }
+        self.look_up(id, weight);
     }
 
     fn change(&mut self, change: Change) {

@@ -113,7 +113,7 @@ pub fn read_file(
     }
     file.seek(SeekFrom::Start(header.data.offset))?;
     let limit = (!header.unclosed).then(|| header.data.offset.saturating_add(header.data.size));
-    let mut blocks = Blocks::new(Source::File(file), start.order, header.data.offset, limit);
+    let mut blocks = Blocks::new(Source::File(file), header.data.offset, limit);
     let end = blocks.walk(&mut session, monitor)?;
     session.ended(end, header.unclosed);
     session.finish()
@@ -142,7 +142,7 @@ fn read_records(
     monitor: &dyn Monitor,
 ) -> Result<Profile, PerfDataError> {
     let mut session = Session::new(start.order, options);
-    let mut blocks = Blocks::new(source, start.order, PIPE_HEADER, None);
+    let mut blocks = Blocks::new(source, PIPE_HEADER, None);
     let end = blocks.walk(&mut session, monitor)?;
     session.ended(end, false);
     session.finish()

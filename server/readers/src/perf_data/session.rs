@@ -1,9 +1,9 @@
 //! One recording being read: takes records in the order of the file and makes the profile.
 
 use super::attr::Attr;
-use super::blocks::{End, Record, Visit};
+use super::blocks::{End, Progress, Record, Visit, payload_size};
 use super::bytes::{Cursor, Order};
-use super::chains::{ChainId, Key};
+use super::chains::{Fingerprint, Key, fingerprint};
 use super::features::{Features, build_id_body};
 use super::folding::Folding;
 use super::layout::{Head, Layout, Reading};
@@ -46,6 +46,22 @@ pub(crate) struct Session<'a> {
     folding: Folding,
     span: Option<(u64, u64)>,
     counts: Counts,
+}
+
+/// How many samples' chains are looked up together.
+const BATCH: usize = 64;
+
+/// Samples whose chains are looked up together.
+#[derive(Default)]
+struct Batch<'b>(Vec<Batched<'b>>);
+
+/// A sample on its way to the queue.
+struct Batched<'b> {
+    print: Fingerprint,
+    key: Key,
+    chain: &'b [u8],
+    time: Option<u64>,
+    weight: u64,
 }
 
 /// Problems that are counted without a text each.
@@ -111,36 +127,44 @@ impl<'a> Session<'a> {
     }
 
     #[inline]
-    fn sample(&mut self, record: Record<'_>) {
+    fn sample<'b>(&mut self, record: Record<'b>, batch: &mut Batch<'b>) {
         let id = self.layouts.first().and_then(|layout| layout.sample_id(record.body, self.order));
         let Some(event) = self.event_of_id(id) else {
             self.counts.unknown_ids += 1;
             return;
         };
-        if self.take_sample(event, record).is_none() {
+        if self.take_sample(event, record, batch).is_none() {
             self.count_short(record.offset);
         }
     }
 
     /// `None` if the record is too short.
     #[inline]
-    fn take_sample(&mut self, event: u32, record: Record<'_>) -> Option<()> {
+    fn take_sample<'b>(&mut self, event: u32, record: Record<'b>, batch: &mut Batch<'b>) -> Option<()> {
         let layout = self.layouts.get(event as usize)?;
         let head = layout.head(record.body, self.order)?;
         if layout.has_readings() {
             let (readings, chain) = layout.readings(record.body, self.order)?;
-            self.take_readings(event, &head, record.misc, &readings, chain);
+            self.take_readings(event, &head, record.misc, &readings, chain, batch);
             return Some(());
         }
         let chain = layout.chain(record.body, self.order)?;
         if self.passes(&head) {
-            self.push(event, &head, record.misc, head.period, chain);
+            self.push(batch, event, &head, record.misc, head.period, chain);
         }
         Some(())
     }
 
     /// Each counter of the sample is a sample of its own, weighing what it counted since it was read last.
-    fn take_readings(&mut self, event: u32, head: &Head, misc: u16, readings: &[Reading], chain: &[u8]) {
+    fn take_readings<'b>(
+        &mut self,
+        event: u32,
+        head: &Head,
+        misc: u16,
+        readings: &[Reading],
+        chain: &'b [u8],
+        batch: &mut Batch<'b>,
+    ) {
         let stacks = self.layouts.get(event as usize).is_some_and(Layout::has_chains);
         let inherits = self.events.get(event as usize).is_some_and(|event| event.attr.inherits());
         let passes = self.passes(head);
@@ -156,7 +180,7 @@ impl<'a> Session<'a> {
                 if let Some(event) = self.events.get_mut(event as usize) {
                     event.has_stacks |= stacks;
                 }
-                self.push(event, head, misc, weight, chain);
+                self.push(batch, event, head, misc, weight, chain);
             }
         }
     }
@@ -186,16 +210,36 @@ impl<'a> Session<'a> {
     }
 
     #[inline]
-    fn push(&mut self, event: u32, head: &Head, record_misc: u16, weight: u64, chain: &[u8]) {
+    fn push<'b>(&mut self, batch: &mut Batch<'b>, event: u32, head: &Head, misc: u16, weight: u64, chain: &'b [u8]) {
+        let mode = (misc & misc::MODE) as u8;
+        let key = Key { event, pid: head.pid, tid: head.tid, mode, ip: head.ip };
+        if batch.0.len() >= BATCH {
+            self.drain(batch);
+        }
+        batch.0.push(Batched { print: fingerprint(&key, chain), key, chain, time: head.time, weight });
+    }
+
+    /// Looks the chains of a batch up. Doing so side by side hides how long memory takes to answer.
+    fn drain(&mut self, batch: &mut Batch<'_>) {
         if self.folding.chains.is_full() {
+            self.folding.settle();
             self.folding.chains.retain(self.queue.chains());
         }
-        let mode = (record_misc & misc::MODE) as u8;
-        let key = Key { event, pid: head.pid, tid: head.tid, mode, ip: head.ip };
-        let chain: ChainId = self.folding.chains.intern(key, chain, self.order);
-        match head.time {
-            Some(time) => self.queue.push_sample(time, chain, weight, &mut self.folding),
-            None => self.folding.sample(chain, weight),
+        for item in batch.0.drain(..) {
+            let chain = self.folding.chains.intern(item.print, &item.key, item.chain, self.order);
+            match item.time {
+                Some(time) => self.queue.push_sample(time, chain, item.weight, &mut self.folding),
+                None => self.folding.sample(chain, item.weight),
+            }
+        }
+    }
+
+    /// A record that is no sample.
+    fn record(&mut self, record: Record<'_>) {
+        match record.kind {
+            kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT | kind::KSYMBOL => self.change(record),
+            kind::FINISHED_ROUND => self.queue.round(&mut self.folding),
+            _ => self.other(record),
         }
     }
 
@@ -315,6 +359,7 @@ impl<'a> Session<'a> {
     /// Makes the profile of all that was read.
     pub fn finish(mut self) -> Result<Profile, PerfDataError> {
         self.queue.finish(&mut self.folding);
+        self.folding.settle();
         if self.counts.without_cpu > 0 {
             return Err(PerfDataError::NoCpus);
         }
@@ -395,15 +440,31 @@ impl<'a> Session<'a> {
 }
 
 impl Visit for Session<'_> {
-    #[inline]
-    fn record(&mut self, record: Record<'_>) -> Result<(), PerfDataError> {
-        match record.kind {
-            kind::SAMPLE => self.sample(record),
-            kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT | kind::KSYMBOL => self.change(record),
-            kind::FINISHED_ROUND => self.queue.round(&mut self.folding),
-            _ => self.other(record),
+    fn block(&mut self, bytes: &[u8], offset: u64) -> Result<Progress, PerfDataError> {
+        let mut batch = Batch::default();
+        let mut progress = Progress::default();
+        while progress.payload == 0 {
+            let rest = bytes.get(progress.used..).unwrap_or(&[]);
+            match Record::split(rest, offset + progress.used as u64, self.order) {
+                Ok(Some((record, size))) => {
+                    if record.kind == kind::SAMPLE {
+                        self.sample(record, &mut batch);
+                    } else {
+                        self.drain(&mut batch);
+                        self.record(record);
+                        progress.payload = payload_size(&record, self.order);
+                    }
+                    progress.used += size;
+                }
+                Ok(None) => break,
+                Err(size) => {
+                    progress.bad_size = Some(size);
+                    break;
+                }
+            }
         }
-        Ok(())
+        self.drain(&mut batch);
+        Ok(progress)
     }
 }
 

@@ -23,8 +23,14 @@ mod marker {
 /// Entries of mapping tables that forks may copy in all, so that a damaged file cannot multiply them without end.
 const MOST_COPIED_MAPPINGS: usize = 1 << 20;
 
-/// A frame on its way into the stack table.
-pub(crate) type RawFrame = (ModuleId, CodeAddress);
+/// A frame as recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RawFrame {
+    pub mode: Mode,
+    /// Whether the address is that of an instruction, not one to return to.
+    pub exact: bool,
+    pub address: u64,
+}
 
 /// The state that records change.
 #[derive(Default)]
@@ -46,6 +52,7 @@ pub(crate) struct World {
     copied_mappings: usize,
     /// Counts changes; 0 is before the first.
     now: u32,
+    last_change: u32,
     kernel_changed: u32,
 }
 
@@ -67,7 +74,7 @@ struct Task {
 
 impl World {
     pub fn new() -> World {
-        World { now: 1, ..World::default() }
+        World { now: 1, last_change: 1, ..World::default() }
     }
 
     /// The moment, to be compared by [`World::is_current`].
@@ -75,11 +82,16 @@ impl World {
         self.now
     }
 
-    /// Whether what was looked up for a task at `seen` is still right.
+    /// The last moment at which anything changed that could matter to anybody; never 0.
     #[inline]
-    pub fn is_current(&self, seen: u32, task: u32, kernel: bool) -> bool {
+    pub fn last_change(&self) -> u32 {
+        self.last_change
+    }
+
+    /// Whether what was looked up for a task at `seen` is still right.
+    pub fn is_current(&self, seen: u32, task: u32) -> bool {
         let process = self.tasks.get(task as usize).and_then(|task| self.processes.get(task.process as usize));
-        process.is_some_and(|process| process.changed <= seen) && (!kernel || self.kernel_changed <= seen)
+        process.is_some_and(|process| process.changed <= seen) && self.kernel_changed <= seen
     }
 
     pub fn apply(&mut self, change: Change) {
@@ -123,34 +135,54 @@ impl World {
         task.thread
     }
 
-    /// The frames of a recorded chain, innermost first, and whether kernel code is among them.
+    /// The frames of a recorded chain, innermost first, not looked up yet.
     ///
     /// The sampled address comes first; a chain normally begins with it. Where it does not (the chain was taken
     /// elsewhere than the sample, or leaves out the kernel), perf counts both, and so do we.
-    pub fn frames(&mut self, task: u32, mode: Mode, ip: Option<u64>, words: &[u64], out: &mut Vec<RawFrame>) -> bool {
-        let process = self.tasks.get(task as usize).map_or(0, |task| task.process);
+    pub fn frames(&mut self, mode: Mode, ip: Option<u64>, words: &[u64], out: &mut Vec<RawFrame>) {
+        out.clear();
         let first = words.iter().find(|&&word| word < FIRST_MARKER);
-        let mut kernel = false;
-        if let Some(ip) = ip.filter(|ip| first != Some(ip)) {
-            let (module, address) = self.resolve(process, mode, ip);
-            kernel |= mode != Mode::User;
-            out.push((module, CodeAddress::Ip(address)));
+        if let Some(address) = ip.filter(|ip| first != Some(ip)) {
+            out.push(RawFrame { mode, exact: true, address });
         }
         let mut mode = Mode::User;
         // The first address of each mode is where its execution was interrupted, the others are returned to.
         let mut exact = true;
-        for &word in words {
-            if word >= FIRST_MARKER {
-                mode = self.mode_of_marker(word).unwrap_or(mode);
+        for &address in words {
+            if address >= FIRST_MARKER {
+                mode = self.mode_of_marker(address).unwrap_or(mode);
                 exact = true;
                 continue;
             }
-            let (module, address) = self.resolve(process, mode, word);
-            kernel |= mode != Mode::User;
-            out.push((module, if exact { CodeAddress::Ip(address) } else { CodeAddress::ReturnAddress(address) }));
+            out.push(RawFrame { mode, exact, address });
             exact = false;
         }
-        kernel
+    }
+
+    /// What the meaning of a task's frames depends on, apart from the frames: equal as long as it does not change.
+    pub fn context(&self, task: u32) -> [u32; 3] {
+        let process = self.tasks.get(task as usize).map_or(0, |task| task.process);
+        let changed = self.processes.get(process as usize).map_or(0, |process| process.changed);
+        [process, changed, self.kernel_changed]
+    }
+
+    /// Looks a frame of a task up in the present mappings.
+    pub fn resolve(&mut self, task: u32, frame: RawFrame) -> (ModuleId, CodeAddress) {
+        let process = self.tasks.get(task as usize).map_or(0, |task| task.process);
+        let (module, address) = self.locate(process, frame.mode, frame.address);
+        (module, if frame.exact { CodeAddress::Ip(address) } else { CodeAddress::ReturnAddress(address) })
+    }
+
+    fn process_change(&mut self, process: u32) {
+        self.last_change = self.now;
+        if let Some(process) = self.processes.get_mut(process as usize) {
+            process.changed = self.now;
+        }
+    }
+
+    fn kernel_change(&mut self) {
+        self.last_change = self.now;
+        self.kernel_changed = self.now;
     }
 
     fn mode_of_marker(&mut self, word: u64) -> Option<Mode> {
@@ -167,7 +199,7 @@ impl World {
         }
     }
 
-    fn resolve(&mut self, process: u32, mode: Mode, address: u64) -> (ModuleId, ModuleAddress) {
+    fn locate(&mut self, process: u32, mode: Mode, address: u64) -> (ModuleId, ModuleAddress) {
         let as_it_is = |module| (module, ModuleAddress(address));
         match mode {
             Mode::User => self.resolve_user(process, address),
@@ -219,14 +251,14 @@ impl World {
             Mode::GuestKernel | Mode::GuestUser => {
                 let module = self.modules.guest(kernel_name(&new.path));
                 self.guest_kernel.insert(Mapping { start: new.start, end, file_offset: None, module });
-                self.kernel_changed = self.now;
+                self.kernel_change();
             }
             Mode::User | Mode::Hypervisor | Mode::Unknown => self.map_user(&new, end),
         }
     }
 
     fn map_kernel(&mut self, new: &NewMapping, end: u64) {
-        self.kernel_changed = self.now;
+        self.kernel_change();
         let name = kernel_name(&new.path);
         if name.starts_with("[kernel.kallsyms") || name.starts_with("[kernel.vmlinux") {
             let module = self.modules.kernel(name);
@@ -239,7 +271,7 @@ impl World {
 
     fn kernel_symbol(&mut self, start: u64, length: u64, name: String, gone: bool) {
         let Some(end) = start.checked_add(length).filter(|&end| end > start) else { return };
-        self.kernel_changed = self.now;
+        self.kernel_change();
         if gone {
             self.kernel.remove(start, end);
         } else {
@@ -253,7 +285,6 @@ impl World {
         let (module, in_file) = self.modules.user(&new.path, &new.file);
         let file_offset = in_file.then_some(new.file_offset);
         let mapping = Mapping { start: new.start, end, file_offset, module };
-        let now = self.now;
         let Some(mappings) = self.own_mappings(number) else { return };
         if mappings.holds(&mapping) {
             return;
@@ -262,8 +293,8 @@ impl World {
         if let Some(process) = self.processes.get_mut(number as usize)
             && (replaced || process.missed)
         {
-            process.changed = now;
             process.missed = false;
+            self.process_change(number);
         }
     }
 
@@ -289,13 +320,11 @@ impl World {
         } else if !exec {
             return;
         }
-        let now = self.now;
-        if let Some(process) = self.processes.get_mut(task.process as usize) {
-            process.changed = now;
-            if exec {
-                process.mappings = Arc::default();
-                process.missed = false;
-            }
+        let process = task.process;
+        self.process_change(process);
+        if let Some(process) = self.processes.get_mut(process as usize).filter(|_| exec) {
+            process.mappings = Arc::default();
+            process.missed = false;
         }
     }
 
@@ -308,9 +337,8 @@ impl World {
         {
             task.comm = comm;
             task.thread = None;
-            if let Some(process) = self.processes.get_mut(task.process as usize) {
-                process.changed = self.now;
-            }
+            let process = task.process;
+            self.process_change(process);
         }
         if child.0 != parent.0 {
             self.inherit_mappings(child.0, parent.0, with_mappings);
@@ -323,6 +351,7 @@ impl World {
         let mappings = inherited.map(|process| process.mappings.clone()).unwrap_or_default();
         if let Some(process) = self.processes.get_mut(child as usize) {
             *process = Process { mappings, changed: self.now, missed: false };
+            self.last_change = self.now;
         }
     }
 }

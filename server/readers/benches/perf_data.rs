@@ -1,0 +1,74 @@
+//! Reading and folding a large perf.data file, beside `perf script` on the same file in the same run.
+//!
+//! `cargo bench -p heatline-readers --bench perf_data`. With `--read FILE` it only reads a file and says how long that
+//! took and how much memory; so each measurement is a process of its own.
+
+#![allow(clippy::disallowed_methods, clippy::print_stdout)] // It starts processes and prints results.
+
+mod generate;
+
+use heatline_profile::Silent;
+use heatline_readers::{Input, ReadOptions};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Measurements of each side; the fastest counts, as it is the least disturbed.
+const RUNS: usize = 5;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.iter().position(|argument| argument == "--read") {
+        Some(at) => read(Path::new(&arguments[at + 1])),
+        None => compare(),
+    }
+}
+
+/// Reads the file once and prints milliseconds, peak memory in MiB, samples, stacks.
+fn read(path: &Path) {
+    let start = Instant::now();
+    let mut file = std::fs::File::open(path).expect("a file");
+    let profile = heatline_readers::read(Input::File(&mut file), &ReadOptions::default(), &Silent).expect("a profile");
+    let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+    let samples: u64 = profile.totals().iter().map(|total| total.samples).sum();
+    println!("{milliseconds:.1} {:.1} {samples} {}", peak_memory(), profile.stacks.len());
+}
+
+/// The most memory this process had, in MiB.
+fn peak_memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}
+
+fn compare() {
+    let path = std::env::temp_dir().join(format!("heatline-bench-{}.data", std::process::id()));
+    generate::write(&path, &generate::Plan::default()).expect("room for the file");
+    let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    let ours: Vec<(f64, f64)> = (0..RUNS).map(|_| ours(&path)).collect();
+    let perf: Vec<f64> = (0..2).map(|_| perf(&path)).collect();
+    let _ = std::fs::remove_file(&path);
+    let fastest = ours.iter().map(|(time, _)| *time).fold(f64::INFINITY, f64::min);
+    let rival = perf.iter().copied().fold(f64::INFINITY, f64::min);
+    let memory = ours.iter().map(|(_, memory)| *memory).fold(0.0, f64::max);
+    println!("file: {:.0} MB, 1 M samples of 13 frames", size as f64 / 1e6);
+    println!("heatline reading and folding: {fastest:.0} ms, peak memory {memory:.0} MiB");
+    println!("perf script -F ip:            {rival:.0} ms");
+    println!("ratio:                        {:.1}", rival / fastest);
+}
+
+fn ours(path: &Path) -> (f64, f64) {
+    let me = std::env::current_exe().expect("a path");
+    let output = Command::new(me).arg("--read").arg(path).output().expect("a process");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().expect("a number"));
+    (numbers.next().expect("a time"), numbers.next().expect("a size"))
+}
+
+fn perf(path: &Path) -> f64 {
+    let start = Instant::now();
+    let status = Command::new("perf").args(["script", "-f", "-F", "ip", "-i"]).arg(path).stdout(Stdio::null()).status();
+    assert!(status.expect("perf").success());
+    start.elapsed().as_secs_f64() * 1e3
+}
