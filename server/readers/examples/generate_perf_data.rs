@@ -4,7 +4,7 @@
 
 #![allow(clippy::disallowed_methods)] // It reads binaries to find their text.
 
-#[path = "../benches/generate.rs"]
+#[path = "../benches/generate/mod.rs"]
 mod generate;
 
 use std::path::Path;

@@ -14,20 +14,26 @@ pub struct Text {
     pub path: String,
     /// Position of the segment in the file, and its size.
     pub file_offset: u64,
+    /// Bytes of it.
     pub size: u64,
 }
 
 /// What to make.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// Samples in all.
     pub samples: u64,
     /// Different stacks; the samples of each belong to one thread.
     pub stacks: usize,
+    /// Frames per stack.
     pub depth: usize,
+    /// Threads of the one process.
     pub threads: u32,
+    /// Processors, each with a buffer of its own.
     pub processors: u32,
     /// Samples between two round markers.
     pub round: u64,
+    /// Where the code lies; the last holds a quarter of the frames.
     pub texts: Vec<Text>,
 }
 
