@@ -82,6 +82,8 @@ pub struct Keeper {
     /// What was read last, and for which wish.
     shown: Option<(Wish, Arc<Shown>)>,
     need: Need,
+    /// Profiles are to be looked for again.
+    look: bool,
     loads: u32,
 }
 
@@ -103,21 +105,26 @@ impl Keeper {
             metric: None,
             shown: None,
             need: Need::Nothing,
+            look: false,
             loads: 0,
         }
     }
 
     /// Works until there is nobody left to give orders.
     pub async fn run(mut self) {
-        self.take(Order::Configure(Value::Null)).await;
+        self.configure(&Value::Null).await;
         self.discover().await;
         if self.need == Need::Nothing {
             self.tell_idle().await;
         }
         loop {
+            if std::mem::take(&mut self.look) {
+                self.discover().await;
+            }
             self.watch();
-            while self.need != Need::Nothing {
+            if self.need != Need::Nothing {
                 self.fulfil().await;
+                continue;
             }
             let Some(order) = self.orders.recv().await else { return };
             self.take(order).await;
@@ -131,7 +138,10 @@ impl Keeper {
     async fn take(&mut self, order: Order) {
         match order {
             Order::Configure(sent) => self.configure(&sent).await,
-            Order::Roots => self.discover().await,
+            Order::Roots => {
+                self.configure(&Value::Null).await;
+                self.look = true;
+            }
             Order::Open(path) => {
                 self.choice = Choice::This(path);
                 self.want(Need::Read);
@@ -149,7 +159,7 @@ impl Keeper {
                 self.want(Need::Show);
             }
             Order::Refresh => {
-                self.discover().await;
+                self.look = true;
                 self.want(Need::Read);
             }
             Order::Changed(paths) => self.changed(paths).await,
@@ -173,9 +183,7 @@ impl Keeper {
         if before.metric != now.metric {
             self.metric = None;
         }
-        if before.profiles != now.profiles {
-            self.discover().await;
-        }
+        self.look |= before.profiles != now.profiles;
         if let (Some((old, _)), Some(new)) = (&self.shown, self.wish())
             && !new.shows_as(old)
         {

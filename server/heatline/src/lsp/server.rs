@@ -216,7 +216,7 @@ impl LanguageServer for Server {
         let command = execute_command::check(&self.shared.lock(), params)?;
         match command {
             execute_command::Command::Order(order) => {
-                self.order(order);
+                self.order(execute_command::look_at(order)?);
                 Ok(None)
             }
             execute_command::Command::Calls(question) => Ok(Some(compute(move || question.answer()).await)),

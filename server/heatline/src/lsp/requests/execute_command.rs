@@ -1,12 +1,14 @@
 //! `workspace/executeCommand`: what the person wants to be shown.
 
 use super::call_hierarchy::LineCalls;
-use crate::load;
+use crate::load::{self, LoadMonitor, LoadOptions, Phase};
 use crate::lsp::keeper::Order;
 use crate::lsp::server::place;
 use crate::lsp::state::State;
+use heatline_profile::Cancelled;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{ExecuteCommandParams, Position, Uri};
 
@@ -37,15 +39,15 @@ pub enum Command {
 /// Checks a command and its arguments.
 ///
 /// # Errors
-/// Invalid parameters, or a file that is no profile or a metric that there is not.
+/// Invalid parameters, or a metric that there is not.
 pub fn check(state: &State, params: ExecuteCommandParams) -> Result<Command> {
     let mut arguments = params.arguments.into_iter();
     let first = arguments.next().unwrap_or_default();
     Ok(Command::Order(match params.command.as_str() {
-        "heatline.server.open" => Order::Open(profile(state, &first)?),
+        "heatline.server.open" => Order::Open(path(state, &first)?),
         "heatline.server.close" => Order::Close,
         "heatline.server.baseline" if first.is_null() => Order::Baseline(None),
-        "heatline.server.baseline" => Order::Baseline(Some(profile(state, &first)?)),
+        "heatline.server.baseline" => Order::Baseline(Some(path(state, &first)?)),
         "heatline.server.metric" => Order::Metric(metric(state, &first)?),
         "heatline.server.refresh" => Order::Refresh,
         CALLS => return calls(state, first, arguments.next().unwrap_or_default()),
@@ -53,21 +55,45 @@ pub fn check(state: &State, params: ExecuteCommandParams) -> Result<Command> {
     }))
 }
 
-/// A path, relative to the first workspace folder, of something that can be read as a profile.
-fn profile(state: &State, argument: &Value) -> Result<PathBuf> {
+/// A path, relative to the first workspace folder.
+fn path(state: &State, argument: &Value) -> Result<PathBuf> {
     let text = argument.as_str().filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Error::invalid_params(format!("expected a path, found {argument}")))?;
-    let path = state.roots.first().map_or_else(|| PathBuf::from(text), |root| root.join(text));
-    readable(&path).map_err(|message| failed(format!("{}: {message}", path.display())))?;
-    load::profile_at(&path).map_err(|error| failed(format!("{error:#}")))
+    Ok(state.roots.first().map_or_else(|| PathBuf::from(text), |root| root.join(text)))
 }
 
-fn readable(path: &Path) -> std::result::Result<(), String> {
-    if path.is_dir() {
-        return Ok(());
+/// Looks whether a profile that is to be opened can be read, as far as its beginning tells; a folder becomes the
+/// newest profile in it.
+///
+/// # Errors
+/// With the message of the command line.
+pub fn look_at(order: Order) -> Result<Order> {
+    Ok(match order {
+        Order::Open(path) => Order::Open(readable(&path)?),
+        Order::Baseline(Some(path)) => Order::Baseline(Some(readable(&path)?)),
+        other => other,
+    })
+}
+
+fn readable(path: &Path) -> Result<PathBuf> {
+    let path = load::profile_at(path).map_err(|error| failed(format!("{error:#}")))?;
+    let begun = Begun::default();
+    let options = LoadOptions { paths: vec![path.clone()], ..LoadOptions::default() };
+    match load::load(&options, &begun) {
+        Err(error) if !begun.0.into_inner() => Err(failed(format!("{error:#}"))),
+        _ => Ok(path),
     }
-    std::fs::File::open(path).map_err(|error| error.to_string())?;
-    if load::is_profile(path) { Ok(()) } else { Err("expected a profile, found a file of another kind".into()) }
+}
+
+/// Ends a load as soon as it has begun to read records.
+#[derive(Default)]
+struct Begun(AtomicBool);
+
+impl LoadMonitor for Begun {
+    fn progress(&self, _: Phase, _: u64, _: u64) -> std::result::Result<(), Cancelled> {
+        self.0.store(true, Ordering::Relaxed);
+        Err(Cancelled)
+    }
 }
 
 fn metric(state: &State, argument: &Value) -> Result<String> {

@@ -1,0 +1,258 @@
+//! What is shown, and when it changes.
+
+use crate::client::Client;
+use crate::{HOTTEST, HOTTEST_SHARE, Workspace};
+use serde_json::{Value, json};
+
+/// A client that can do all that the server may use.
+fn able() -> Value {
+    json!({
+        "window": { "workDoneProgress": true },
+        "workspace": {
+            "configuration": true,
+            "didChangeWatchedFiles": { "dynamicRegistration": true, "relativePatternSupport": true },
+            "inlayHint": { "refreshSupport": true },
+            "codeLens": { "refreshSupport": true },
+        },
+    })
+}
+
+fn execute(client: &mut Client, command: &str, arguments: &Value) {
+    let command = format!("heatline.server.{command}");
+    client.call("workspace/executeCommand", json!({ "command": command, "arguments": arguments }));
+}
+
+fn wait_for_refresh(client: &mut Client) {
+    client.until(|client| {
+        let both = ["workspace/inlayHint/refresh", "workspace/codeLens/refresh"];
+        both.iter().all(|method| client.count(method) > 0).then_some(())
+    });
+}
+
+#[test]
+fn the_newest_profile_of_the_workspace_is_shown_with_progress() {
+    let workspace = Workspace::new();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.initialize(&workspace.root(), able());
+    client.notify("initialized", json!({}));
+    client.until(|client| {
+        let of_progress = |said: &&Value| said["method"] == "$/progress";
+        let progress: Vec<&Value> =
+            client.said.iter().filter(of_progress).map(|said| &said["params"]["value"]).collect();
+        let begin = progress.first()?;
+        assert_eq!((&begin["kind"], &begin["cancellable"]), (&json!("begin"), &json!(true)));
+        let percents: Vec<u64> = progress.iter().filter_map(|value| value["percentage"].as_u64()).collect();
+        assert!(percents.is_sorted() && !percents.is_empty());
+        (progress.last()?["kind"] == "end").then_some(())
+    });
+    let created = client.said.iter().position(|said| said["method"] == "window/workDoneProgress/create");
+    let begun = client.said.iter().position(|said| said["method"] == "$/progress");
+    assert!(created.unwrap() < begun.unwrap());
+    let status = client.status("ready");
+    assert_eq!(status["profile"]["samples"], 1320);
+    assert_eq!(status["metric"], "cpu-clock");
+    assert_eq!(status["profiles"], json!([workspace.path("perf.data")]));
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn refreshes_are_asked_for_only_when_something_else_is_shown() {
+    let workspace = Workspace::new();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.initialize(&workspace.root(), able());
+    client.notify("initialized", json!({}));
+    wait_for_refresh(&mut client);
+    client.status("ready");
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    assert_ne!(client.hints(&uri), []);
+    client.said.clear();
+    // The same again is nothing else.
+    execute(&mut client, "refresh", &json!([]));
+    client.status("ready");
+    client.edit(&uri, 2, [0, 0, 0, 0], "\n");
+    client.hints(&uri);
+    assert_eq!(client.count("workspace/inlayHint/refresh") + client.count("workspace/codeLens/refresh"), 0);
+    execute(&mut client, "close", &json!([]));
+    wait_for_refresh(&mut client);
+    client.status("idle");
+    assert_eq!(client.hints(&uri), []);
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn reading_the_same_recording_again_keeps_edited_lines_in_their_places() {
+    let workspace = Workspace::new();
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    client.edit(&uri, 2, [0, 0, 0, 0], "\n\n");
+    let before = client.hints(&uri);
+    assert!(before.iter().any(|(line, _, label)| *line == HOTTEST + 2 && label.starts_with(HOTTEST_SHARE)));
+    execute(&mut client, "refresh", &json!([]));
+    client.status("ready");
+    assert_eq!(client.hints(&uri), before);
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn many_refreshes_in_a_row_are_few_loads_and_the_old_is_shown_meanwhile() {
+    let workspace = Workspace::new();
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    let command = json!({ "command": "heatline.server.refresh", "arguments": [] });
+    let refreshes: Vec<i64> = (0..40).map(|_| client.post("workspace/executeCommand", command.clone())).collect();
+    for _ in 0..20 {
+        assert_ne!(client.hints(&uri), []);
+    }
+    for id in refreshes {
+        client.wait(id);
+    }
+    client.until(|client| client.said.iter().any(|said| said["params"]["state"] == "ready").then_some(()));
+    // Whatever was ordered before is done before this is shown.
+    execute(&mut client, "close", &json!([]));
+    let loads = client.until(|client| {
+        let states: Vec<&Value> = client.said.iter().map(|said| &said["params"]["state"]).collect();
+        let is = |state: &str| states.iter().filter(|found| **found == state).count();
+        (is("idle") > 0).then(|| is("loading"))
+    });
+    assert!((1..10).contains(&loads), "{loads} loads");
+    assert_eq!(client.end().code(), Some(0));
+}
+
+/// Replaces the recording by one that ends in the middle, so that it has fewer samples.
+fn replace_recording(workspace: &Workspace) {
+    let bytes = std::fs::read(workspace.path("perf.data")).unwrap();
+    std::fs::write(workspace.path("shorter"), &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::rename(workspace.path("shorter"), workspace.path("perf.data")).unwrap();
+}
+
+#[track_caller]
+fn check_reload(mut client: Client, workspace: &Workspace, told: bool) {
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    let before = client.hints(&uri);
+    replace_recording(workspace);
+    if told {
+        let change = json!({ "uri": crate::client::uri_of(&workspace.path("perf.data")), "type": 2 });
+        client.notify("workspace/didChangeWatchedFiles", json!({ "changes": [change] }));
+    }
+    let status = client.status("ready");
+    let samples = status["samples"].as_u64().unwrap();
+    assert!(samples > 0 && samples < 1320, "{samples} samples");
+    assert_ne!(status["problems"], json!([]), "a recording that ends early is told");
+    assert_ne!(client.hints(&uri), before);
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn a_recording_that_changes_is_read_again_when_the_client_tells() {
+    let workspace = Workspace::new();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.initialize(&workspace.root(), able());
+    client.notify("initialized", json!({}));
+    client.until(|client| {
+        let registered = client.said.iter().find(|said| said["method"] == "client/registerCapability")?;
+        let watchers = &registered["params"]["registrations"][0]["registerOptions"]["watchers"];
+        assert!(watchers.to_string().contains("perf.data"), "{watchers}");
+        Some(())
+    });
+    client.until(|client| client.said.iter().any(|said| said["params"]["state"] == "ready").then_some(()));
+    client.said.clear();
+    check_reload(client, &workspace, true);
+}
+
+#[test]
+fn a_recording_that_changes_is_read_again_without_the_clients_help() {
+    let workspace = Workspace::new();
+    let client = Client::begin(&workspace.root(), json!({}));
+    check_reload(client, &workspace, false);
+}
+
+#[test]
+fn a_recording_that_appears_is_shown() {
+    let workspace = Workspace::new();
+    std::fs::rename(workspace.path("perf.data"), workspace.path("later")).unwrap();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.initialize(&workspace.root(), json!({}));
+    client.notify("initialized", json!({}));
+    client.status("idle");
+    std::fs::rename(workspace.path("later"), workspace.path("perf.data")).unwrap();
+    assert_eq!(client.status("ready")["samples"], 1320);
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused_with_the_reason() {
+    let workspace = Workspace::new();
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    for (path, reason) in [("absent.data", "absent.data: "), ("src/tree.cpp", "not a profile")] {
+        let id =
+            client.post("workspace/executeCommand", json!({ "command": "heatline.server.open", "arguments": [path] }));
+        let error = client.wait(id)["error"].clone();
+        assert_eq!(error["code"], -32803);
+        assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+    }
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    assert_ne!(client.hints(&uri), [], "what was shown still is");
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn a_damaged_recording_is_a_failed_state_and_no_message_box() {
+    let workspace = Workspace::new();
+    std::fs::write(workspace.path("perf.data"), [b"PERFILE2".as_slice(), &[0xff; 200]].concat()).unwrap();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.initialize(&workspace.root(), json!({}));
+    client.notify("initialized", json!({}));
+    let status = client.until(|client| {
+        client.said.iter().find(|said| said["params"]["state"] == "failed").map(|said| said["params"].clone())
+    });
+    assert_eq!(status["problems"][0]["kind"], "unreadable");
+    assert_eq!(client.count("window/showMessage"), 0);
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn a_baseline_gives_differences_and_null_takes_them_away() {
+    let workspace = Workspace::new();
+    std::fs::copy(workspace.path("perf.data"), workspace.path("old.data")).unwrap();
+    replace_recording(&workspace);
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    let plain = client.hints(&uri);
+    assert!(plain.iter().all(|(.., label)| !label.contains('Δ')));
+    execute(&mut client, "baseline", &json!(["old.data"]));
+    assert_eq!(client.status("ready")["baseline"], json!(workspace.path("old.data")));
+    assert!(client.hints(&uri).iter().all(|(.., label)| label.contains("pp")));
+    execute(&mut client, "baseline", &json!([null]));
+    assert_eq!(client.status("ready")["baseline"], Value::Null);
+    assert_eq!(client.hints(&uri), plain);
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn settings_come_from_the_file_and_better_from_the_client() {
+    let workspace = Workspace::new();
+    std::fs::write(workspace.path("heatline.toml"), "lenses.enable = false\nhints.threshold = 40\ncolour = 1\n")
+        .unwrap();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.settings = json!({});
+    client.initialize(&workspace.root(), able());
+    client.notify("initialized", json!({}));
+    client.until(|client| {
+        let complaint = client.said.iter().find(|said| said["method"] == "window/logMessage")?;
+        assert_eq!(complaint["params"]["message"], "Heatline: heatline.toml: colour: there is no such setting");
+        Some(())
+    });
+    client.status("ready");
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    let lines: Vec<u64> = client.hints(&uri).iter().map(|(line, ..)| *line).collect();
+    assert!(lines.contains(&HOTTEST) && lines.len() < 5, "{lines:?}");
+    let document = json!({ "textDocument": { "uri": uri } });
+    assert_eq!(client.call("textDocument/codeLens", document.clone()), json!([]));
+    client.said.clear();
+    client.settings = json!({ "lenses": { "enable": true }, "hints": { "enable": false } });
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": null }));
+    wait_for_refresh(&mut client);
+    assert_eq!(client.hints(&uri), []);
+    assert_ne!(client.call("textDocument/codeLens", document), json!([]));
+    assert_eq!(client.end().code(), Some(0));
+}
