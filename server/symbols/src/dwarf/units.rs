@@ -154,12 +154,11 @@ fn finish<'a>(dwarf: &Dwarf<'a>, mut unit: Unit<'a>, seen: Root<'a>, code: &Code
             ranges.push((start, end));
         }
     })?;
-    if ranges.is_empty()
-        && let Some(offset) = seen.lines
-        && !seen.ranges.any()
-    {
+    // DWARF 2 has no lists of ranges: the root of a unit with code in several sections names only one of them.
+    let incomplete = if seen.ranges.any() { unit.header.version() == 2 && seen.ranges.list.is_none() } else { true };
+    if let Some(offset) = seen.lines.filter(|_| incomplete) {
         let program = line_program(dwarf, &unit, offset)?;
-        ranges = lines::sequences(program).into_iter().filter(|range| code.contains(range.0)).collect();
+        ranges.extend(lines::sequences(program).into_iter().filter(|range| code.contains(range.0)));
     }
     Ok(UnitRoot { unit, lines: seen.lines, ranges, plain_types: seen.plain_types, dwo_name })
 }

@@ -1,0 +1,7 @@
+//! The crate against llvm-symbolizer-19 on binaries that compilers and linkers make here, and against damage.
+#![allow(clippy::disallowed_methods, reason = "tests build binaries and read them")]
+
+mod damage;
+mod layouts;
+mod oracle;
+mod tools;
