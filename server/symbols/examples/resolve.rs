@@ -2,8 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::print_stderr, reason = "an example is a program, not the library")]
 
 use heatline_profile::{Silent, Svma};
-use heatline_symbols::{Image, Nowhere, Resolution, Storage};
-use std::fmt::Write as _;
+use heatline_symbols::{Function, Image, Nowhere, Resolution, Storage};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -41,56 +40,66 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in resolution.problems.iter() {
         eprintln!("{problem:?}");
     }
-    let chains: Vec<String> = (0..resolution.chain_count()).map(|chain| chain_text(&resolution, chain)).collect();
-    let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    for (i, address) in addresses.iter().enumerate() {
-        write!(out, "{{\"address\":\"{address}\",\"frames\":")?;
-        out.write_all(chains[resolution.chain(i)].as_bytes())?;
+    if std::env::args().nth(2).is_none() {
+        print(&addresses, &resolution, &mut std::io::stdout().lock())?;
     }
-    out.flush()?;
     Ok(())
 }
 
-fn chain_text(resolution: &Resolution, chain: usize) -> String {
-    let mut out = String::from("[");
-    for (i, frame) in resolution.chain_frames(chain).iter().enumerate() {
-        out.push_str(if i > 0 { ",{" } else { "{" });
-        if let Some(function) = frame.function.map(|id| resolution.function(id)) {
-            quoted(&mut out, "function", &function.name);
-            out.push(',');
-            if let Some(name) = &function.linkage_name {
-                quoted(&mut out, "linkage_name", name);
-                out.push(',');
+/// Names and paths are made ready once; the frames of many addresses are the same few of them again and again.
+fn print(addresses: &[Svma], resolution: &Resolution, out: &mut impl Write) -> std::io::Result<()> {
+    let functions: Vec<String> = resolution.functions.iter().map(function_text).collect();
+    let files: Vec<String> = resolution.files.iter().map(|file| quoted("file", &file.path)).collect();
+    let mut buffer = Vec::with_capacity(1 << 17);
+    for (i, address) in addresses.iter().enumerate() {
+        let _ = write!(buffer, "{{\"address\":\"{address}\",\"frames\":[");
+        for (depth, frame) in resolution.frames(i).iter().enumerate() {
+            buffer.extend_from_slice(if depth > 0 { b",{" } else { b"{" });
+            if let Some(function) = frame.function {
+                buffer.extend_from_slice(functions[function.index()].as_bytes());
             }
+            if let Some(file) = frame.file {
+                buffer.extend_from_slice(files[file.index()].as_bytes());
+            }
+            if let Some(line) = frame.line {
+                let _ = write!(buffer, "\"line\":{line},");
+            }
+            if let Some(column) = frame.column {
+                let _ = write!(buffer, "\"column\":{column},");
+            }
+            buffer.extend_from_slice(if frame.inlined { b"\"inlined\":true}" } else { b"\"inlined\":false}" });
         }
-        if let Some(file) = frame.file {
-            quoted(&mut out, "file", &resolution.file(file).path);
-            out.push(',');
+        buffer.push(b']');
+        if let Some(reason) = resolution.unresolved(i) {
+            let _ = write!(buffer, ",\"reason\":\"{reason}\"");
         }
-        if let Some(line) = frame.line {
-            let _ = write!(out, "\"line\":{line},");
+        buffer.extend_from_slice(b"}\n");
+        if buffer.len() > 1 << 16 {
+            out.write_all(&buffer)?;
+            buffer.clear();
         }
-        if let Some(column) = frame.column {
-            let _ = write!(out, "\"column\":{column},");
-        }
-        let _ = write!(out, "\"inlined\":{}}}", frame.inlined);
     }
-    out.push(']');
-    if let Some(reason) = resolution.chain_reason(chain) {
-        let _ = write!(out, ",\"reason\":\"{reason}\"");
-    }
-    out.push_str("}\n");
-    out
+    out.write_all(&buffer)
 }
 
-fn quoted(out: &mut String, key: &str, value: &str) {
-    let _ = write!(out, "\"{key}\":\"");
+fn function_text(function: &Function) -> String {
+    let mut text = quoted("function", &function.name);
+    if let Some(name) = &function.linkage_name {
+        text += &quoted("linkage_name", name);
+    }
+    text
+}
+
+/// `"key":"value",`
+fn quoted(key: &str, value: &str) -> String {
+    let mut out = format!("\"{key}\":\"");
     for c in value.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c < ' ' => _ = write!(out, "\\u{:04x}", c as u32),
+            c if c < ' ' => out += &format!("\\u{:04x}", c as u32),
             c => out.push(c),
         }
     }
-    out.push('"');
+    out += "\",";
+    out
 }

@@ -70,5 +70,8 @@ template <int N> static long run(int count) {
 int main(int argc, char **) {
     std::ostringstream out;
     out << run<1>(argc * 1000) + run<2>(argc * 500) + run<3>(argc);
+#ifdef MANY
+    out << run<4>(argc) + run<5>(argc) + run<6>(argc) + run<7>(argc) + run<8>(argc) + run<9>(argc) + run<10>(argc);
+#endif
     return out.str().size() > 100;
 }
