@@ -109,14 +109,25 @@ pub(crate) struct Blocks<'a> {
     offset: u64,
     /// Where the records end, if that was announced.
     limit: Option<u64>,
+    block: usize,
 }
 
 impl<'a> Blocks<'a> {
     /// Records from `offset`, where `source` stands, up to `limit`.
     pub fn new(source: Source<'a>, offset: u64, limit: Option<u64>) -> Self {
+        Self::sized(BLOCK, source, offset, limit)
+    }
+
+    /// As [`Self::new`], reading so many bytes at once.
+    pub fn sized(block: usize, source: Source<'a>, offset: u64, limit: Option<u64>) -> Self {
         // A whole record always fits beside a block.
-        let buffer = vec![0; BLOCK + (1 << 16)];
-        Blocks { source, buffer, start: 0, end: 0, offset, limit }
+        let buffer = vec![0; block + (1 << 16)];
+        Blocks { source, buffer, start: 0, end: 0, offset, limit, block }
+    }
+
+    /// Position of the next record.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Hands all records to `visitor`.
@@ -165,7 +176,7 @@ impl<'a> Blocks<'a> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        while self.end < BLOCK {
+        while self.end < self.block {
             let reached = self.offset + self.end as u64;
             let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(reached));
             let room = (self.buffer.len() - self.end).min(usize::try_from(left).unwrap_or(usize::MAX));

@@ -11,6 +11,9 @@ mod attr;
 mod blocks;
 mod bytes;
 mod chains;
+mod compressed;
+mod deferred;
+mod directory;
 mod features;
 mod folding;
 mod header;
@@ -23,15 +26,14 @@ mod session;
 mod state;
 mod world;
 
-use crate::{Folder, ReadOptions, ReadSeek};
+pub use directory::{FOLDER_MEMBER, read_folder};
+
+use crate::{ReadOptions, ReadSeek};
 use blocks::{Blocks, Source};
 use header::{Header, PIPE_HEADER, Start};
 use heatline_profile::{Cancelled, Monitor, Profile};
 use session::Session;
 use std::io::{self, Read, SeekFrom};
-
-/// The member of a `perf record --threads` directory that holds the header.
-pub const FOLDER_MEMBER: &str = "data";
 
 /// Limits on counts that come from the file.
 mod limit {
@@ -101,22 +103,36 @@ pub fn read_file(
     options: &ReadOptions,
     monitor: &dyn Monitor,
 ) -> Result<Profile, PerfDataError> {
+    let mut session = Session::empty(options);
+    let Some(range) = open_file(file, &mut session)? else {
+        return read_records(Source::File(file), session, monitor);
+    };
+    let mut blocks = Blocks::new(Source::File(file), range.offset, range.limit);
+    let end = blocks.walk(&mut session, monitor)?;
+    session.ended(end, range.limit.is_none());
+    session.finish()
+}
+
+/// Where the records of a file lie.
+struct Range {
+    offset: u64,
+    /// Their end, where the recorder came to write it.
+    limit: Option<u64>,
+}
+
+/// Reads the header into `session` and leaves the file at its records; `None` for a stored pipe, which has no header.
+fn open_file(file: &mut dyn ReadSeek, session: &mut Session<'_>) -> Result<Option<Range>, PerfDataError> {
     let start = Start::read(file)?;
     if start.is_stream() {
-        return read_records(Source::File(file), start, options, monitor);
+        session.set_order(start.order);
+        return Ok(None);
     }
-    let mut session = Session::new(start.order, options);
     let header = Header::read(file, start, &mut session.problems)?;
-    session.features = header.features;
-    for event in header.events {
-        session.add_event(event.attr, event.ids);
-    }
-    file.seek(SeekFrom::Start(header.data.offset))?;
-    let limit = (!header.unclosed).then(|| header.data.offset.saturating_add(header.data.size));
-    let mut blocks = Blocks::new(Source::File(file), header.data.offset, limit);
-    let end = blocks.walk(&mut session, monitor)?;
-    session.ended(end, header.unclosed);
-    session.finish()
+    let (data, unclosed) = (header.data, header.unclosed);
+    session.begin(start.order, header);
+    file.seek(SeekFrom::Start(data.offset))?;
+    let limit = (!unclosed).then(|| data.offset.saturating_add(data.size));
+    Ok(Some(Range { offset: data.offset, limit }))
 }
 
 /// Reads what `perf record -o -` writes.
@@ -132,31 +148,14 @@ pub fn read_stream(
     if !start.is_stream() {
         return Err(PerfDataError::HeaderSize { found: start.size });
     }
-    read_records(Source::Stream(stream), start, options, monitor)
+    let mut session = Session::empty(options);
+    session.set_order(start.order);
+    read_records(Source::Stream(stream), session, monitor)
 }
 
-fn read_records(
-    source: Source<'_>,
-    start: Start,
-    options: &ReadOptions,
-    monitor: &dyn Monitor,
-) -> Result<Profile, PerfDataError> {
-    let mut session = Session::new(start.order, options);
+fn read_records(source: Source<'_>, mut session: Session<'_>, monitor: &dyn Monitor) -> Result<Profile, PerfDataError> {
     let mut blocks = Blocks::new(source, PIPE_HEADER, None);
     let end = blocks.walk(&mut session, monitor)?;
     session.ended(end, false);
     session.finish()
-}
-
-/// Reads a directory of `perf record --threads`.
-///
-/// # Errors
-/// As [`read_file`].
-pub fn read_folder(
-    folder: &dyn Folder,
-    options: &ReadOptions,
-    monitor: &dyn Monitor,
-) -> Result<Profile, PerfDataError> {
-    let mut data = folder.open(FOLDER_MEMBER)?;
-    read_file(&mut data, options, monitor)
 }

@@ -81,6 +81,11 @@ impl Queue {
         self.complete = self.latest;
     }
 
+    /// Everything up to `time` has arrived.
+    pub fn complete_to(&mut self, time: u64, sink: &mut impl Sink) {
+        self.hand_out(time, sink);
+    }
+
     /// Nothing will arrive any more.
     pub fn finish(&mut self, sink: &mut impl Sink) {
         self.hand_out(u64::MAX, sink);

@@ -4,11 +4,15 @@ use super::attr::Attr;
 use super::blocks::{End, Progress, Record, Visit, payload_size};
 use super::bytes::{Cursor, Order};
 use super::chains::{Fingerprint, Key, fingerprint};
+use super::compressed::Inflater;
+use super::deferred::{Deferred, Held};
 use super::features::{Features, build_id_body};
 use super::folding::Folding;
+use super::header::Header;
 use super::layout::{Head, Layout, Reading};
 use super::queue::{Queue, Sink};
 use super::state::{Change, misc, record_type as kind};
+use super::world::marker;
 use super::{PerfDataError, limit};
 use crate::ReadOptions;
 use heatline_profile::{Event, FileOffset, Problems, Profile, ProfileKind};
@@ -42,9 +46,15 @@ pub(crate) struct Session<'a> {
     last_id: Option<(u64, u32)>,
     /// The last values of counters, by id and, where threads inherit them, by thread.
     counters: FxHashMap<(u64, i32), u64>,
+    deferred: Deferred,
+    /// The decompressor; away while its records are read.
+    inflater: Option<Box<Inflater>>,
+    /// Whether round markers mean what they say; in directories each file has its own.
+    in_rounds: bool,
     queue: Queue,
     folding: Folding,
     span: Option<(u64, u64)>,
+    latest: u64,
     counts: Counts,
 }
 
@@ -72,6 +82,7 @@ struct Counts {
     lost: u64,
     lost_samples: u64,
     throttled: u64,
+    unfinished_chains: u64,
     without_cpu: u64,
     without_time: u64,
 }
@@ -88,11 +99,48 @@ impl<'a> Session<'a> {
             event_ids: FxHashMap::default(),
             last_id: None,
             counters: FxHashMap::default(),
+            deferred: Deferred::default(),
+            inflater: Some(Box::default()),
+            in_rounds: true,
             queue: Queue::default(),
             folding: Folding::new(),
             span: None,
+            latest: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// A session whose byte order comes with [`Self::begin`].
+    pub fn empty(options: &'a ReadOptions) -> Self {
+        Session::new(Order::Little, options)
+    }
+
+    pub fn set_order(&mut self, order: Order) {
+        self.order = order;
+    }
+
+    /// Takes over what a file's header says.
+    pub fn begin(&mut self, order: Order, header: Header) {
+        self.order = order;
+        self.features = header.features;
+        for event in header.events {
+            self.add_event(event.attr, event.ids);
+        }
+    }
+
+    /// Round markers mean nothing from now on; [`Self::complete_to`] says what is complete.
+    pub fn leave_rounds(&mut self) {
+        self.in_rounds = false;
+    }
+
+    /// All records up to `time` have come.
+    pub fn complete_to(&mut self, time: u64) {
+        self.queue.complete_to(time, &mut self.folding);
+    }
+
+    /// The latest time of a record since this was last asked; 0 if none had a time.
+    pub fn take_latest(&mut self) -> u64 {
+        std::mem::take(&mut self.latest)
     }
 
     /// Adds an event with the ids of its counters.
@@ -190,6 +238,7 @@ impl<'a> Session<'a> {
         if let Some(time) = head.time {
             let (first, last) = self.span.unwrap_or((time, time));
             self.span = Some((first.min(time), last.max(time)));
+            self.latest = self.latest.max(time);
         }
         self.passes_filters(head)
     }
@@ -213,10 +262,24 @@ impl<'a> Session<'a> {
     fn push<'b>(&mut self, batch: &mut Batch<'b>, event: u32, head: &Head, misc: u16, weight: u64, chain: &'b [u8]) {
         let mode = (misc & misc::MODE) as u8;
         let key = Key { event, pid: head.pid, tid: head.tid, mode, ip: head.ip };
+        if let Some((front, cookie)) = self.split_deferred(chain) {
+            if let Some(held) = self.deferred.sample(key, head.time, weight, front, cookie) {
+                self.push_held(&held);
+            }
+            self.give_up_deferred(false);
+            return;
+        }
         if batch.0.len() >= BATCH {
             self.drain(batch);
         }
         batch.0.push(Batched { print: fingerprint(&key, chain), key, chain, time: head.time, weight });
+    }
+
+    /// The front and the cookie of a chain whose user part comes later.
+    #[inline]
+    fn split_deferred<'b>(&self, chain: &'b [u8]) -> Option<(&'b [u8], u64)> {
+        let (front, [marker, cookie]) = chain.as_chunks::<8>().0.split_last_chunk::<2>()?;
+        (self.order.u64(*marker) == marker::USER_DEFERRED).then(|| (front.as_flattened(), self.order.u64(*cookie)))
     }
 
     /// Looks the chains of a batch up. Doing so side by side hides how long memory takes to answer.
@@ -226,20 +289,102 @@ impl<'a> Session<'a> {
             self.folding.chains.retain(self.queue.chains());
         }
         for item in batch.0.drain(..) {
-            let chain = self.folding.chains.intern(item.print, &item.key, item.chain, self.order);
-            match item.time {
-                Some(time) => self.queue.push_sample(time, chain, item.weight, &mut self.folding),
-                None => self.folding.sample(chain, item.weight),
-            }
+            self.look_up(item);
+        }
+    }
+
+    #[inline]
+    fn look_up(&mut self, item: Batched<'_>) {
+        let chain = self.folding.chains.intern(item.print, &item.key, item.chain, self.order);
+        match item.time {
+            Some(time) => self.queue.push_sample(time, chain, item.weight, &mut self.folding),
+            None => self.folding.sample(chain, item.weight),
         }
     }
 
     /// A record that is no sample.
-    fn record(&mut self, record: Record<'_>) {
+    fn record(&mut self, record: Record<'_>) -> Result<(), PerfDataError> {
         match record.kind {
             kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT | kind::KSYMBOL => self.change(record),
-            kind::FINISHED_ROUND => self.queue.round(&mut self.folding),
+            kind::FINISHED_ROUND if self.in_rounds => self.queue.round(&mut self.folding),
+            kind::CALLCHAIN_DEFERRED => self.deferred_chain(record),
+            kind::COMPRESSED | kind::COMPRESSED2 => return self.compressed(record),
             _ => self.other(record),
+        }
+        Ok(())
+    }
+
+    /// Records inside a compressed one.
+    fn compressed(&mut self, record: Record<'_>) -> Result<(), PerfDataError> {
+        let data = match record.kind {
+            kind::COMPRESSED => Some(record.body),
+            _ => self
+                .order
+                .u64_at(record.body, 0)
+                .and_then(|size| record.body.get(8..)?.get(..usize::try_from(size).ok()?)),
+        };
+        // Taken out while its records are read, so that no compressed record can hold another.
+        let Some(mut inflater) = self.inflater.take().filter(|inflater| !inflater.is_broken()) else {
+            self.count_short(record.offset);
+            return Ok(());
+        };
+        let mut input = data.unwrap_or(&[]);
+        loop {
+            let Some(bytes) = inflater.fill(&mut input) else {
+                let message =
+                    "compressed records are damaged; what comes before is shown, record or copy the file anew";
+                self.problems.add("damaged-compression", 1, Some(FileOffset(record.offset)), message);
+                inflater.break_off();
+                break;
+            };
+            let progress = self.block(bytes, record.offset)?;
+            if let Some(size) = progress.bad_size {
+                self.ended(End::BadSize { offset: record.offset, size }, false);
+                inflater.break_off();
+                break;
+            }
+            let full = inflater.is_full();
+            inflater.consume(progress.used);
+            if input.is_empty() && !full {
+                break;
+            }
+        }
+        self.inflater = Some(inflater);
+        Ok(())
+    }
+
+    /// Puts another decompressor in place of the present one, for the records of another file.
+    pub fn swap_inflater(&mut self, other: &mut Option<Box<Inflater>>) {
+        std::mem::swap(&mut self.inflater, other);
+    }
+
+    /// The user part of chains that were recorded without.
+    fn deferred_chain(&mut self, record: Record<'_>) {
+        let mut cursor = Cursor::new(record.body, self.order);
+        let parsed = (|| {
+            let (cookie, count) = (cursor.u64()?, usize::try_from(cursor.u64()?).ok()?);
+            Some((cookie, cursor.take(count.checked_mul(8)?)?))
+        })();
+        match parsed {
+            Some((cookie, rest)) => {
+                for held in self.deferred.rest(cookie, rest) {
+                    self.push_held(&held);
+                }
+            }
+            None => self.count_short(record.offset),
+        }
+    }
+
+    fn push_held(&mut self, held: &Held) {
+        let print = fingerprint(&held.key, &held.chain);
+        let item = Batched { print, key: held.key, chain: &held.chain, time: held.time, weight: held.weight };
+        self.look_up(item);
+    }
+
+    fn give_up_deferred(&mut self, all: bool) {
+        for held in self.deferred.give_up(all) {
+            self.counts.unfinished_chains += 1;
+            self.push_held(&held);
         }
     }
 
@@ -249,7 +394,10 @@ impl<'a> Session<'a> {
             return;
         };
         match self.trailer_time(record.body) {
-            Some(time) => self.queue.push_change(time, change, &mut self.folding),
+            Some(time) => {
+                self.latest = self.latest.max(time);
+                self.queue.push_change(time, change, &mut self.folding);
+            }
             None => self.folding.change(change),
         }
     }
@@ -358,6 +506,11 @@ impl<'a> Session<'a> {
 
     /// Makes the profile of all that was read.
     pub fn finish(mut self) -> Result<Profile, PerfDataError> {
+        self.give_up_deferred(true);
+        if let Some(left) = self.inflater.as_ref().map(|inflater| inflater.left()).filter(|&left| left > 0) {
+            let message = format!("the compressed records end with {left} bytes of a record whose rest is missing");
+            self.problems.add("truncated", 1, None, message);
+        }
         self.queue.finish(&mut self.folding);
         self.folding.settle();
         if self.counts.without_cpu > 0 {
@@ -395,7 +548,13 @@ impl<'a> Session<'a> {
     fn note_counts(&mut self) {
         let world = &self.folding.world;
         let (short, first_short) = self.counts.short.map_or((0, None), |(count, at)| (count, Some(FileOffset(at))));
-        let notes: [(&str, u64, Option<FileOffset>, &str); 8] = [
+        let notes: [(&str, u64, Option<FileOffset>, &str); 9] = [
+            (
+                "unfinished-chains",
+                self.counts.unfinished_chains,
+                None,
+                "samples were recorded without the user part of their stacks, and it never came; they show the kernel only",
+            ),
             (
                 "lost-samples",
                 self.counts.lost.saturating_add(self.counts.lost_samples),
@@ -451,7 +610,7 @@ impl Visit for Session<'_> {
                         self.sample(record, &mut batch);
                     } else {
                         self.drain(&mut batch);
-                        self.record(record);
+                        self.record(record)?;
                         progress.payload = payload_size(&record, self.order);
                     }
                     progress.used += size;

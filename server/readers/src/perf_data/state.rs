@@ -17,6 +17,7 @@ pub(crate) mod record_type {
     pub const MMAP2: u32 = 10;
     pub const LOST_SAMPLES: u32 = 13;
     pub const KSYMBOL: u32 = 17;
+    pub const CALLCHAIN_DEFERRED: u32 = 22;
     /// From here on records are perf's own.
     pub const USER: u32 = 64;
     pub const HEADER_ATTR: u32 = 64;
@@ -26,14 +27,15 @@ pub(crate) mod record_type {
     pub const AUXTRACE: u32 = 71;
     pub const EVENT_UPDATE: u32 = 78;
     pub const HEADER_FEATURE: u32 = 80;
+    pub const COMPRESSED: u32 = 81;
+    pub const COMPRESSED2: u32 = 83;
 }
 
 /// Bits of a record header's `misc`.
 pub(crate) mod misc {
     /// The bits that hold the processor mode.
     pub const MODE: u16 = 7;
-    pub const COMM_EXEC: u16 = 1 << 13;
-    /// The same bit in a FORK that perf made up for a process that ran already: its mappings follow.
+    /// In a FORK that perf made up for a process that ran already: its mappings follow.
     pub const FORK_EXEC: u16 = 1 << 13;
     pub const MMAP_BUILD_ID: u16 = 1 << 14;
     pub const BUILD_ID_SIZE: u16 = 1 << 15;
@@ -90,7 +92,7 @@ pub(crate) struct NewMapping {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     Map(Box<NewMapping>),
-    Comm { pid: i32, tid: i32, comm: String, exec: bool },
+    Comm { pid: i32, tid: i32, comm: String },
     Fork { pid: i32, tid: i32, parent_pid: i32, parent_tid: i32, with_mappings: bool },
     Exit { pid: i32, tid: i32 },
     KernelSymbol { start: u64, length: u64, name: String, gone: bool },
@@ -103,12 +105,9 @@ impl Change {
         match kind {
             record_type::MMAP => mmap(&mut cursor, misc),
             record_type::MMAP2 => mmap2(&mut cursor, misc),
-            record_type::COMM => Some(Change::Comm {
-                pid: cursor.i32()?,
-                tid: cursor.i32()?,
-                comm: text(cursor.rest()),
-                exec: misc & misc::COMM_EXEC != 0,
-            }),
+            record_type::COMM => {
+                Some(Change::Comm { pid: cursor.i32()?, tid: cursor.i32()?, comm: text(cursor.rest()) })
+            }
             record_type::FORK => {
                 let (pid, parent_pid) = (cursor.i32()?, cursor.i32()?);
                 let (tid, parent_tid) = (cursor.i32()?, cursor.i32()?);

@@ -11,10 +11,13 @@ use std::sync::Arc;
 /// From here on an "address" in a chain is a marker that says what mode the following ones are of.
 pub(crate) const FIRST_MARKER: u64 = -4095i64 as u64;
 
-mod marker {
+/// The markers.
+pub(crate) mod marker {
     pub const HYPERVISOR: u64 = -32i64 as u64;
     pub const KERNEL: u64 = -128i64 as u64;
     pub const USER: u64 = -512i64 as u64;
+    /// The user part comes later, in a record with the cookie that follows.
+    pub const USER_DEFERRED: u64 = -640i64 as u64;
     pub const GUEST: u64 = -2048i64 as u64;
     pub const GUEST_KERNEL: u64 = -2176i64 as u64;
     pub const GUEST_USER: u64 = -2560i64 as u64;
@@ -98,7 +101,9 @@ impl World {
         self.now = self.now.saturating_add(1);
         match change {
             Change::Map(mapping) => self.map(*mapping),
-            Change::Comm { pid, tid, comm, exec } => self.rename(pid, tid, &comm, exec),
+            // A new program's mappings follow and replace those in their way. The others stay, as for perf: the new name
+            // comes before the kernel has left the old program, and user frames from there are of the old one.
+            Change::Comm { pid, tid, comm } => self.rename(pid, tid, &comm),
             Change::Fork { pid, tid, parent_pid, parent_tid, with_mappings } => {
                 self.fork((pid, tid), (parent_pid, parent_tid), with_mappings);
             }
@@ -311,20 +316,14 @@ impl World {
         Some(Arc::make_mut(&mut process.mappings))
     }
 
-    fn rename(&mut self, pid: i32, tid: i32, comm: &str, exec: bool) {
+    fn rename(&mut self, pid: i32, tid: i32, comm: &str) {
         let number = self.task(pid, tid);
         let Some(task) = self.tasks.get_mut(number as usize) else { return };
         if *task.comm != *comm {
             task.comm = Arc::from(comm);
             task.thread = None;
-        } else if !exec {
-            return;
-        }
-        let process = task.process;
-        self.process_change(process);
-        if let Some(process) = self.processes.get_mut(process as usize).filter(|_| exec) {
-            process.mappings = Arc::default();
-            process.missed = false;
+            let process = task.process;
+            self.process_change(process);
         }
     }
 

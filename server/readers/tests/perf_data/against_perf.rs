@@ -1,18 +1,26 @@
 //! Recordings of the tests' own program: every sample's event, thread, weight and frames equal perf's.
 
 use super::oracle::{assert_same, of_ours, of_perf, our_totals, report_totals};
-use super::recording::{Scratch, read, record};
-use heatline_profile::Profile;
+use super::recording::{Scratch, read, record, record_pipe};
+use heatline_profile::{Profile, Silent};
+use heatline_readers::{Input, ReadOptions};
+use std::fs::File;
+use std::path::Path;
 
 /// Records with these options and compares all samples with `perf script` and the totals with `perf report`.
 #[track_caller]
 fn check(name: &str, options: &[&str]) -> Profile {
     let scratch = Scratch::new(name);
     let data = record(&scratch, options);
-    let profile = read(&data);
+    compare(&scratch, &data, options)
+}
+
+#[track_caller]
+fn compare(scratch: &Scratch, data: &Path, options: &[&str]) -> Profile {
+    let profile = read(data);
     let chains = options.contains(&"-g");
-    assert_same(&of_perf(&scratch, &data, chains), &of_ours(&profile, chains));
-    assert_eq!(report_totals(&scratch, &data), our_totals(&profile));
+    assert_same(&of_perf(scratch, data, chains), &of_ours(&profile, chains));
+    assert_eq!(report_totals(scratch, data), our_totals(&profile));
     assert!(profile.rows.len() > 8, "too few samples to say anything");
     assert_eq!(profile.problems.iter().collect::<Vec<_>>(), [] as [&heatline_profile::Problem; 0]);
     profile
@@ -70,4 +78,36 @@ fn weights_as_perf_counts_them() {
     check("fixed", &["-e", "page-faults:u", "-c", "1", "-g"]);
     check("no-inherit", &["-i", "-e", "cpu-clock:u", "-F", "1500", "-g"]);
     check("no-time", &["-e", "cpu-clock:u", "--no-timestamp", "-F", "1500", "-g"]);
+}
+
+#[test]
+fn compressed_records() {
+    check("zstd", &["-z", "-e", "cpu-clock:u", "-F", "3000", "-g"]);
+    check("zstd-hard", &["-z19", "-e", "cpu-clock:u,page-faults:u", "-F", "3000", "-g"]);
+}
+
+#[test]
+fn a_pipe_stored_or_read_as_it_comes() {
+    let scratch = Scratch::new("pipe");
+    let options = ["-e", "cpu-clock:u,page-faults:u", "-F", "3000", "-g"];
+    let data = record_pipe(&scratch, &options);
+    let stored = compare(&scratch, &data, &options);
+    let mut stream = File::open(&data).unwrap();
+    let streamed = heatline_readers::read(Input::Stream(&mut stream), &ReadOptions::default(), &Silent).unwrap();
+    assert_same(&of_ours(&stored, true), &of_ours(&streamed, true));
+}
+
+#[test]
+fn a_directory_of_one_file_per_thread_of_the_recorder() {
+    check("threads", &["--threads", "-e", "cpu-clock:u", "-F", "2000", "-g"]);
+    check("threads-zstd", &["--threads", "-z", "-e", "cpu-clock:u", "-F", "2000", "-g"]);
+}
+
+#[test]
+fn all_sorts_of_records_and_fields_beside() {
+    check("switch", &["--switch-events", "--namespaces", "--all-cgroups", "-e", "cpu-clock:u", "-F", "2000", "-g"]);
+    let fields = ["-d", "-T", "-P", "--sample-cpu", "-W", "--phys-data", "--data-page-size", "--code-page-size"];
+    let more = ["--all-cgroups", "--intr-regs=ip,sp", "-e", "cpu-clock:u", "-F", "2000", "-g"];
+    check("bits", &[&fields[..], &more].concat());
+    check("identifier", &["--sample-identifier", "-e", "cpu-clock:u,page-faults", "-F", "2000", "-g"]);
 }

@@ -60,11 +60,11 @@ fn sample(line: &str, chains: bool) -> (Key, u64) {
     (Key { event, comm, pid: pid.parse().unwrap(), tid: tid.parse().unwrap(), frames }, weight)
 }
 
-/// `11b3 (/usr/bin/busy)`
+/// `11b3 (/usr/bin/busy)`, for a pipe with the symbol between.
 fn frame(line: &str) -> (String, u64) {
-    let (address, binary) = line.trim().split_once(' ').unwrap();
-    let binary = binary.trim().trim_start_matches('(').trim_end_matches(')');
-    (binary.to_owned(), u64::from_str_radix(address, 16).unwrap())
+    let (front, binary) = line.trim().rsplit_once(" (").unwrap_or_else(|| line.trim().split_once('(').unwrap());
+    let address = front.split(' ').next().unwrap();
+    (binary.trim_end_matches(')').to_owned(), u64::from_str_radix(address, 16).unwrap())
 }
 
 /// The same of our profile.

@@ -1,8 +1,9 @@
 //! Recordings made by the tests, of a small program that does a bit of everything.
 
 use heatline_profile::{Profile, Silent};
-use heatline_readers::{Input, ReadOptions};
+use heatline_readers::{Folder, Input, ReadOptions, ReadSeek};
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -107,6 +108,17 @@ pub fn record(scratch: &Scratch, options: &[&str]) -> PathBuf {
     data
 }
 
+/// As [`record`], through a pipe into a file.
+pub fn record_pipe(scratch: &Scratch, options: &[&str]) -> PathBuf {
+    let program = program(scratch);
+    let data = scratch.path("perf.data");
+    let file = File::create(&data).unwrap();
+    let mut command = perf(scratch);
+    command.args(["record", "-q", "-N", "-o", "-"]).args(options).arg("--").arg(program).stdout(file);
+    assert!(command.status().unwrap().success());
+    data
+}
+
 /// perf, with a home of its own so that it leaves nothing behind.
 pub fn perf(scratch: &Scratch) -> Command {
     let mut command = Command::new("perf");
@@ -127,7 +139,23 @@ pub fn read(path: &Path) -> Profile {
     read_with(path, &ReadOptions::default())
 }
 
+/// A directory on disk.
+struct OnDisk<'a>(&'a Path);
+
+impl Folder for OnDisk<'_> {
+    fn names(&self) -> io::Result<Vec<String>> {
+        std::fs::read_dir(self.0)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadSeek + '_>> {
+        Ok(Box::new(File::open(self.0.join(name))?))
+    }
+}
+
 pub fn read_with(path: &Path, options: &ReadOptions) -> Profile {
+    if path.is_dir() {
+        return heatline_readers::read(Input::Folder(&OnDisk(path)), options, &Silent).unwrap();
+    }
     let mut file = File::open(path).unwrap();
     heatline_readers::read(Input::File(&mut file), options, &Silent).unwrap()
 }
