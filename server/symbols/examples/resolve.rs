@@ -2,9 +2,10 @@
 #![allow(clippy::disallowed_methods, clippy::print_stderr, reason = "an example is a program, not the library")]
 
 use heatline_profile::{Silent, Svma};
-use heatline_symbols::{Function, Image, Nowhere, Resolution, Storage};
+use heatline_symbols::{DebugFile, Function, Image, Locate, Resolution, Storage};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 struct File(std::fs::File, u64);
@@ -19,11 +20,32 @@ impl Storage for File {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("which binary?")?;
+fn open(path: &Path) -> std::io::Result<Arc<dyn Storage>> {
     let file = std::fs::File::open(path)?;
     let length = file.metadata()?.len();
-    let image = Image::open(Arc::new(File(file, length)), &Nowhere)?;
+    Ok(Arc::new(File(file, length)))
+}
+
+/// Looks in the binary's own folder only.
+struct Beside<'a>(&'a Path);
+
+impl Locate for Beside<'_> {
+    fn locate(&self, wanted: &DebugFile<'_>) -> Option<Arc<dyn Storage>> {
+        let folder = self.0.parent()?;
+        let path = match wanted {
+            DebugFile::DebugLink { name, .. } => folder.join(name),
+            DebugFile::Supplementary { path, .. } => folder.join(path),
+            DebugFile::Dwo { folder: compiled_in, name, .. } => Path::new(compiled_in.unwrap_or_default()).join(name),
+            DebugFile::Package => PathBuf::from(format!("{}.dwp", self.0.display())),
+            _ => return None,
+        };
+        open(&path).ok()
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = PathBuf::from(std::env::args().nth(1).ok_or("which binary?")?);
+    let image = Image::open(open(&path)?, &Beside(&path))?;
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     let parse = |line: &str| u64::from_str_radix(line.trim().trim_start_matches("0x"), 16).map(Svma);

@@ -159,9 +159,10 @@ impl Builder {
     /// whole, if it is.
     pub fn finish(mut self, order: Vec<u32>, is_code: &[bool], missing: Option<Reason>) -> Resolution {
         self.functions.par_iter_mut().for_each(name_for_people);
-        let reason_of_bare = missing.clone().unwrap_or(Reason::NotCovered);
+        let reason_of_none = missing.clone().unwrap_or(Reason::NoSymbol);
+        let reason_of_bare = missing.unwrap_or(Reason::NotCovered);
         let empty = |reason| Chain { start: 0, end: 0, reason };
-        self.reasons = vec![Reason::OutsideSections, Reason::NoSymbol, reason_of_bare, Reason::NoLine];
+        self.reasons = vec![Reason::OutsideSections, reason_of_none, reason_of_bare, Reason::NoLine];
         let first_empty = self.chains.len() as u32;
         self.chains.extend([empty(1), empty(2)]);
         for slot in self.of_address.iter_mut().zip(is_code) {

@@ -4,7 +4,8 @@ use crate::build::Builder;
 use crate::code::Code;
 use crate::dwarf::{self, Sections};
 use crate::object_file::{ImageKind, ObjectFile};
-use crate::resolution::{Reason, Resolution};
+use crate::resolution::Resolution;
+use crate::separate::Separate;
 use crate::symbol_table::SymbolTable;
 use crate::{Locate, Storage, SymbolError};
 use heatline_profile::{AddressSpace, Identity, ModuleAddress, Monitor, Svma};
@@ -16,6 +17,7 @@ const MOST_ADDRESSES: usize = 1 << 30;
 /// An opened ELF or PE image. Only its headers are kept.
 pub struct Image {
     file: ObjectFile,
+    separate: Separate,
     code: Code,
 }
 
@@ -27,8 +29,8 @@ impl Image {
     pub fn open(storage: Arc<dyn Storage>, locate: &dyn Locate) -> Result<Image, SymbolError> {
         let file = ObjectFile::open(storage)?;
         let code = Code::of(&file);
-        let _ = locate;
-        Ok(Image { file, code })
+        let separate = Separate::find(&file, locate);
+        Ok(Image { file, separate, code })
     }
 
     /// Build id, or GUID and age; `None` for an image without.
@@ -78,20 +80,24 @@ impl Image {
         let (different, order) = sort(addresses);
         let is_code: Vec<bool> = different.iter().map(|address| self.code.contains(*address)).collect();
         let mut builder = Builder::new(different.len());
-        let mut missing = None;
+        builder.problems.append(&self.separate.problems);
         if is_code.contains(&true) {
-            if self.file.has(".debug_info") {
-                let sections = Sections::read(&self.file, &mut builder.problems);
-                dwarf::resolve(&sections, None, &self.code, &different, &mut builder, monitor)?;
-            } else {
-                missing = Some(Reason::NoDebugInfo);
+            if self.separate.missing.is_none() {
+                let debug = self.separate.debug.as_ref().unwrap_or(&self.file);
+                let sections = Sections::read(debug, &mut builder.problems);
+                let supplementary = self.separate.supplementary.as_ref();
+                let supplementary = supplementary.map(|file| Sections::read(file, &mut builder.problems));
+                let input =
+                    dwarf::Input { sections: &sections, supplementary: supplementary.as_ref(), code: &self.code };
+                dwarf::resolve(&input, &different, &mut builder, monitor)?;
             }
             if builder.lacks_functions() {
-                let table = SymbolTable::read(&[&self.file], self.code.ranges(), &mut builder.problems);
+                let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
+                let table = SymbolTable::read(&files, self.code.ranges(), &mut builder.problems);
                 builder.add_symbols(&different, &table);
             }
         }
-        Ok(builder.finish(order, &is_code, missing))
+        Ok(builder.finish(order, &is_code, self.separate.missing.clone()))
     }
 }
 

@@ -16,6 +16,7 @@ mod image;
 mod object_file;
 mod plt;
 mod resolution;
+mod separate;
 mod storage;
 mod symbol_table;
 

@@ -23,31 +23,46 @@ use heatline_profile::{Cancelled, FileOffset, Monitor, Problems};
 use names::Library;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use units::Units;
 
 /// How often, on average, the ranges of units may cover each address before the rest is left out. Real ones do once.
 const MOST_COVERS: usize = 64;
 
-/// Resolves the sorted, different `addresses`, all of them code, into `builder`.
+/// What a look-up works on.
+pub(crate) struct Input<'a> {
+    pub sections: &'a Sections,
+    /// What `dwz` moved to a file shared by several.
+    pub supplementary: Option<&'a Sections>,
+    pub code: &'a Code,
+}
+
+/// Resolves the sorted, different `addresses` into `builder`.
 pub(crate) fn resolve(
-    sections: &Sections,
-    supplementary: Option<&Sections>,
-    code: &Code,
+    input: &Input<'_>,
     addresses: &[u64],
     builder: &mut Builder,
     monitor: &dyn Monitor,
 ) -> Result<(), Cancelled> {
-    let units = Units::read(sections.borrow(), code, &mut builder.problems);
+    let Input { sections, supplementary, code } = *input;
+    let mut dwarf = sections.borrow();
+    if let Some(supplementary) = supplementary {
+        dwarf.set_sup(supplementary.borrow());
+    }
+    let units = Units::read(dwarf, code, &mut builder.problems);
     let supplementary = supplementary.map(|s| Units::read(s.borrow(), code, &mut builder.problems));
     let library = Library { units, supplementary };
     let jobs = assign(&library.units, addresses, &mut builder.problems);
-    let (done, of) = (AtomicU64::new(0), jobs.len() as u64);
+    let (done, of) = (Mutex::new(0u64), addresses.len() as u64);
     let resolved: Result<Vec<_>, Cancelled> = jobs
         .par_iter()
         .map(|job| {
-            monitor.progress(done.fetch_add(1, Ordering::Relaxed), of)?;
-            Ok(contained(&library, job, code, addresses))
+            let frames = contained(&library, job, code, addresses);
+            // Reported under the lock, so that it only grows.
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            *done += job.members.len() as u64;
+            monitor.progress(*done, of)?;
+            Ok(frames)
         })
         .collect();
     for (job, frames) in jobs.iter().zip(resolved?) {

@@ -1,7 +1,7 @@
 //! Every way in which linkers lay out code and debug information.
 
 use crate::tools::{
-    Plain, disk, fill_declared_files, folder, open, plain, resolve, run, section, symbolizer, symbols, write,
+    Disk, Plain, fill_declared_files, folder, open, plain, resolve, run, section, symbolizer, symbols, write,
 };
 use heatline_profile::{AddressSpace, Identity, ModuleAddress, Silent, Svma};
 use heatline_symbols::{Image, Nowhere, Reason};
@@ -292,7 +292,7 @@ fn cancelling_ends_the_look_up() {
         }
     }
     let binary = build("cancel", "gcc -O2 -g");
-    let image = Image::open(disk(&binary), &Nowhere).expect("it opens");
+    let image = Image::open(Disk::open(&binary), &Nowhere).expect("it opens");
     let main = Svma(symbols(&binary).iter().find(|s| s.name == "main").expect("main").start);
     assert!(image.resolve(&[main], &Stop).is_err());
     assert!(image.resolve(&[main], &Silent).is_ok());

@@ -4,4 +4,5 @@
 mod damage;
 mod layouts;
 mod oracle;
+mod separate;
 mod tools;

@@ -10,7 +10,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 /// A file on disk, read in parts as in the product.
-struct Disk(fs::File);
+pub struct Disk(fs::File);
+
+impl Disk {
+    pub fn open(path: &Path) -> Arc<dyn Storage> {
+        Arc::new(Disk(fs::File::open(path).expect("the file is there")))
+    }
+}
 
 impl Storage for Disk {
     fn len(&self) -> u64 {
@@ -22,12 +28,8 @@ impl Storage for Disk {
     }
 }
 
-pub fn disk(path: &Path) -> Arc<dyn Storage> {
-    Arc::new(Disk(fs::File::open(path).expect("the binary is there")))
-}
-
 pub fn open(path: &Path) -> Image {
-    Image::open(disk(path), &Nowhere).expect("the binary opens")
+    Image::open(Disk::open(path), &Nowhere).expect("the binary opens")
 }
 
 pub fn resolve(path: &Path, addresses: &[u64]) -> Resolution {
