@@ -22,7 +22,7 @@ pub struct ResolveArgs {
     /// The binary.
     binary: PathBuf,
     /// Addresses, hexadecimal with or without 0x; "-" reads one per line from standard input.
-    #[arg(required = true, allow_hyphen_values = true)]
+    #[arg(required = true)]
     addresses: Vec<String>,
     /// What the addresses are: as linked, relative to the image base, or positions in the file. Default: as linked for
     /// ELF, relative for PE.
