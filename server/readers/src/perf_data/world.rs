@@ -151,12 +151,13 @@ impl World {
             out.push(RawFrame { mode, exact: true, address });
         }
         let mut mode = Mode::User;
-        // The first address of each mode is where its execution was interrupted, the others are returned to.
+        // The innermost address is where execution was interrupted. All others are returned to: also the first of user
+        // code below kernel frames, which lies behind its system call. (Below the handler of an exception it is exact,
+        // but a chain does not tell the two apart, and system calls are the common case.)
         let mut exact = true;
         for &address in words {
             if address >= FIRST_MARKER {
                 mode = self.mode_of_marker(address).unwrap_or(mode);
-                exact = true;
                 continue;
             }
             out.push(RawFrame { mode, exact, address });
