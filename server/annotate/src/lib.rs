@@ -6,12 +6,16 @@
 
 mod addresses;
 mod calls;
+#[cfg(test)]
+mod fixture;
 mod hover;
 mod model;
 mod path;
 pub mod placement;
 pub mod statistics;
 mod table;
+#[cfg(test)]
+mod tests;
 pub mod text;
 mod tree;
 mod view;

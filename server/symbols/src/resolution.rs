@@ -1,6 +1,7 @@
 //! What a look-up yields: files, functions and chains of frames, each kept once.
 
 use heatline_profile::Problems;
+use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -147,6 +148,24 @@ pub struct Resolution {
 }
 
 impl Resolution {
+    /// A resolution from frames that were found elsewhere: one list per address, innermost first. Ids in the frames
+    /// are positions in `files` and `functions`.
+    pub fn from_frames(files: Vec<SourceFile>, functions: Vec<Function>, of_address: &[Vec<Frame>]) -> Self {
+        let mut resolution = Resolution { files, functions, ..Resolution::default() };
+        let mut known: HashMap<&[Frame], u32> = HashMap::new();
+        for frames in of_address {
+            let next = resolution.chains.len() as u32;
+            let chain = *known.entry(frames).or_insert(next);
+            if chain == next {
+                let start = resolution.frames.len() as u32;
+                resolution.frames.extend_from_slice(frames);
+                resolution.chains.push(Chain { start, end: resolution.frames.len() as u32, reason: 0 });
+            }
+            resolution.of_address.push(chain);
+        }
+        resolution
+    }
+
     /// The number of input addresses.
     pub fn len(&self) -> usize {
         self.of_address.len()
