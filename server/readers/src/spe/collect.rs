@@ -1,28 +1,28 @@
 //! Statistics per code address, fast enough to keep up with the decoder.
 //!
-//! Records are kept as they come, sixteen bytes each, in a short list per address. When a list is full it is worked off
-//! at once, while the address's histograms are at hand; most cache misses of adding record by record fall away. An
-//! address with few records never grows histograms. Memory follows the number of addresses and different latencies, not
-//! the number of records.
+//! There are more addresses and histograms than fit into a processor's caches, and waiting for memory would take several
+//! times as long as decoding. So nothing waits for it: records are gathered in batches and handed out in tight loops
+//! whose accesses do not depend on each other; each address has a cache line of its last records and a list of earlier
+//! ones, eight bytes per record; and only when a list is full are the histograms fetched and all of it counted. An
+//! address with few records never grows histograms. Memory follows the number of addresses and of their different
+//! latencies, not the number of records.
 
-use super::event::bit;
-use super::operation::{self, Operation};
-use super::packet::Events;
-use super::record::{OperationType, Record};
-use super::source::{self, Cpu};
-use heatline_profile::{Distribution, SpeOperation, SpeStats};
-use rustc_hash::FxHashMap;
+use super::histogram::{Brief, Bulk};
+use super::index::Index;
+use super::record::Record;
+use super::signature::{Signature, Signatures};
+use super::source::Cpu;
+use heatline_profile::SpeStats;
+use std::hint::black_box;
 
 /// More kinds of processors than this in one recording are taken as unknown ones.
 const MOST_CPU_KINDS: usize = 256;
-/// Records of an address that wait before they are worked off.
-const MOST_PENDING: usize = 64;
-/// Different combinations of events and operations of an address that wait before they are added up.
-const MOST_SIGNATURES: usize = 64;
-/// Latencies below this have a counter each as soon as they occur.
-const DENSE: usize = 512;
-/// Higher latencies that wait before they are sorted in.
-const MOST_WAITING: usize = 64;
+/// Records that are handed out together.
+const BATCH: usize = 1024;
+/// Records that an address holds itself.
+const RECENT: usize = 5;
+/// Length of the first and of the last list of an address, multiples of [`RECENT`].
+const LISTS: [u8; 2] = [10, 60];
 
 /// Who a record belongs to, in the numbers of the caller: it decides which addresses are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -30,14 +30,40 @@ pub struct Owner(pub u32);
 
 /// A kind of processor in a [`Collector`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CpuKind(u8);
+pub struct CpuKind(pub(super) u8);
 
 /// Adds up records per address and owner.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
-    ids: FxHashMap<(u64, Owner), u32>,
+    batch: Vec<Arrival>,
+    index: Index,
     places: Vec<Place>,
+    lists: Vec<Brief>,
+    /// First lists that were outgrown.
+    free: Vec<u32>,
+    bulks: Vec<Option<Box<Bulk>>>,
+    signatures: Signatures,
     cpus: Vec<Cpu>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    pc: u64,
+    owner: Owner,
+    record: Brief,
+}
+
+/// An address with its last records; `listed` of at most `room` earlier ones are at `start` in all lists. A cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Place {
+    pc: u64,
+    owner: Owner,
+    start: u32,
+    listed: u8,
+    room: u8,
+    held: u8,
+    recent: [Brief; RECENT],
 }
 
 /// One address of one owner with its statistics.
@@ -61,7 +87,9 @@ impl Collector {
     pub fn cpu_kind(&mut self, cpu: Cpu) -> CpuKind {
         let known = self.cpus.iter().position(|&known| known == cpu);
         let index = known.unwrap_or_else(|| {
-            self.cpus.push(if self.cpus.len() < MOST_CPU_KINDS { cpu } else { Cpu::default() });
+            if self.cpus.len() < MOST_CPU_KINDS {
+                self.cpus.push(cpu);
+            }
             self.cpus.len() - 1
         });
         CpuKind(u8::try_from(index).unwrap_or(u8::MAX))
@@ -70,287 +98,179 @@ impl Collector {
     /// Adds a record.
     #[inline]
     pub fn add(&mut self, owner: Owner, cpu: CpuKind, record: &Record) {
-        let pc = record.pc();
-        let next = self.places.len() as u32;
-        let id = *self.ids.entry((pc, owner)).or_insert(next);
-        if id == next {
-            self.places.push(Place { pc, owner, pending: Vec::new(), bulk: None });
+        let signature = Signature::new(record, cpu);
+        let signature = match self.signatures.find(signature) {
+            Some(id) => id,
+            None => self.number(signature),
+        };
+        self.batch.push(Arrival { pc: record.pc(), owner, record: Brief::new(record, signature) });
+        if self.batch.len() >= BATCH {
+            self.hand_out();
         }
-        if let Some(place) = self.places.get_mut(id as usize) {
-            place.pending.push(Pending::new(record, cpu));
-            if place.pending.len() >= MOST_PENDING {
-                place.work_off(&self.cpus);
+    }
+
+    /// Numbers a signature that was not met lately.
+    #[cold]
+    fn number(&mut self, signature: Signature) -> u16 {
+        if let Some(id) = self.signatures.add(signature) {
+            return id;
+        }
+        // There are more combinations than numbers: those met so far are added up and forgotten.
+        self.hand_out();
+        for number in 0..self.places.len() {
+            self.spill(number);
+            self.count(number);
+            if let Some(Some(bulk)) = self.bulks.get_mut(number) {
+                bulk.add_up_signatures(&self.signatures, &self.cpus);
             }
         }
+        self.signatures = Signatures::default();
+        self.signatures.add(signature).unwrap_or_default()
     }
 
-    /// How many addresses there are.
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    /// Whether no record was added.
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
-    }
-
-    /// The statistics, in the order of the first records.
-    pub fn finish(self) -> impl Iterator<Item = Collected> {
-        let cpus = self.cpus;
-        self.places.into_iter().map(move |place| place.finish(&cpus))
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Place {
-    pc: u64,
-    owner: Owner,
-    pending: Vec<Pending>,
-    bulk: Option<Box<Bulk>>,
-}
-
-impl Place {
-    fn work_off(&mut self, cpus: &[Cpu]) {
-        let bulk = self.bulk.get_or_insert_default();
-        for &pending in &self.pending {
-            bulk.add(pending, cpus);
+    /// Gives the records of the batch to their places.
+    #[inline(never)]
+    fn hand_out(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let mut targets = [0u32; BATCH];
+        for (target, arrival) in targets.iter_mut().zip(&batch) {
+            *target = self.index.guess(arrival.pc, arrival.owner);
         }
-        self.pending.clear();
-    }
-
-    fn finish(mut self, cpus: &[Cpu]) -> Collected {
-        self.work_off(cpus);
-        Collected { pc: self.pc, owner: self.owner, stats: self.bulk.unwrap_or_default().finish(cpus) }
-    }
-}
-
-/// What the statistics need of a record.
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    signature: Signature,
-    latencies: [u16; 3],
-    /// Bit N: latency N is present.
-    present: u16,
-}
-
-impl Pending {
-    fn new(record: &Record, cpu: CpuKind) -> Self {
-        let latencies = [record.total_latency(), record.issue_latency(), record.translation_latency()];
-        let present = (0..3).map(|i| u16::from(latencies[i].is_some()) << i).sum();
-        let latencies = latencies.map(Option::unwrap_or_default);
-        Pending { signature: Signature::new(record, cpu), latencies, present }
-    }
-
-    fn latency(&self, index: usize) -> Option<u16> {
-        (self.present >> index & 1 == 1).then(|| self.latencies[index])
-    }
-}
-
-/// Everything but the latencies: events, their width, operation, data source and processor. Few combinations occur at
-/// one address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Signature(u64);
-
-/// Data sources above this are known of no processor and are told apart no further.
-const LAST_SOURCE: u64 = 0x3ff;
-
-impl Signature {
-    const EVENTS: u64 = 0xff_ffff;
-    /// Events that no statistics depend on would only make more combinations.
-    const RELEVANT: u64 = 0xf8_0ffc;
-
-    fn new(record: &Record, cpu: CpuKind) -> Self {
-        let events = record.events();
-        let mut bits = events.bits & Self::RELEVANT;
-        bits |= u64::from(u8::BITS - events.size.leading_zeros()) << 24;
-        if let Some(operation) = record.operation() {
-            bits |= (u64::from(operation.payload) | u64::from(operation.class) << 8 | 1 << 10) << 27;
-        }
-        if let Some(source) = record.data_source() {
-            bits |= (source.min(LAST_SOURCE) | 1 << 10) << 38;
-        }
-        Signature(bits | u64::from(cpu.0) << 56)
-    }
-
-    fn events(self) -> Events {
-        let width = self.0 >> 24 & 7;
-        Events { bits: self.0 & Self::EVENTS, size: if width == 0 { 0 } else { 1 << (width - 1) } }
-    }
-
-    fn operation(self) -> Option<OperationType> {
-        let raw = self.0 >> 27;
-        (raw >> 10 & 1 == 1).then_some(OperationType { class: (raw >> 8 & 3) as u8, payload: raw as u8 })
-    }
-
-    fn source(self) -> Option<u64> {
-        let raw = self.0 >> 38;
-        (raw >> 10 & 1 == 1).then_some(raw & LAST_SOURCE)
-    }
-
-    fn cpu(self, cpus: &[Cpu]) -> Cpu {
-        cpus.get((self.0 >> 56) as usize).copied().unwrap_or_default()
-    }
-
-    /// Counts `records` of this combination.
-    fn count(self, records: u64, cpus: &[Cpu], stats: &mut SpeStats) {
-        stats.records += records;
-        let events = self.events();
-        let caches = [
-            (&mut stats.l1d_miss, bit::L1D_ACCESS, bit::L1D_MISS),
-            (&mut stats.l2d_miss, bit::L2D_ACCESS, bit::L2D_MISS),
-            (&mut stats.llc_miss, bit::LLC_ACCESS, bit::LLC_MISS),
-            (&mut stats.tlb_miss, bit::TLB_ACCESS, bit::TLB_MISS),
-        ];
-        for (ratio, access, miss) in caches {
-            if events.has(access) || events.has(miss) {
-                ratio.add(events.has(miss), records);
+        // Memory that is needed soon is read in loops where nothing depends on what is read: the processor then fetches
+        // many places at a time.
+        let held = |&target: &u32| self.places.get(target as usize).map_or(0, |place| u32::from(place.held));
+        black_box(targets.iter().map(held).fold(0, u32::wrapping_add));
+        let mut spilled = Vec::new();
+        for (&target, arrival) in targets.iter().zip(&batch) {
+            let mut number = target as usize;
+            if !self.places.get(number).is_some_and(|place| place.pc == arrival.pc && place.owner == arrival.owner) {
+                number = self.find_or_add(arrival.pc, arrival.owner);
+            }
+            if self.places.get(number).is_some_and(|place| usize::from(place.held) >= RECENT) {
+                self.spill(number);
+            }
+            let Some(place) = self.places.get_mut(number) else { continue };
+            if let Some(free) = place.recent.get_mut(usize::from(place.held)) {
+                *free = arrival.record;
+                place.held += 1;
+            }
+            if usize::from(place.held) >= RECENT {
+                spilled.push(number);
             }
         }
-        let operation = self.operation().map(operation::operation);
-        let kind = operation.map_or(SpeOperation::Unknown, |operation| operation.kind());
-        stats.operations[kind as usize] += records;
-        match operation {
-            Some(Operation::Branch { conditional, .. }) => count_branch(conditional, events, records, stats),
-            Some(Operation::Memory { store, .. }) => {
-                if let Some(misaligned) = events.get(bit::MISALIGNED) {
-                    stats.misaligned.add(misaligned, records);
-                }
-                let source = source::locate(store, events, self.source(), &self.cpu(cpus));
-                if let Some(remote) = source.remote {
-                    stats.remote.add(remote, records);
-                }
-                if !store {
-                    stats.sources[source.split() as usize] += records;
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn count_branch(conditional: bool, events: Events, records: u64, stats: &mut SpeStats) {
-    if let Some(mispredicted) = events.get(bit::MISPREDICTED) {
-        stats.mispredicted.add(mispredicted, records);
-    }
-    if conditional && let Some(not_taken) = events.get(bit::NOT_TAKEN) {
-        stats.not_taken.add(not_taken, records);
-    }
-}
-
-/// The statistics of an address with many records.
-#[derive(Clone, Debug, Default)]
-struct Bulk {
-    signatures: Vec<(Signature, u32)>,
-    /// What left [`Self::signatures`]; its distributions stay empty.
-    stats: SpeStats,
-    total: Histogram,
-    issue: Histogram,
-    translation: Histogram,
-    execution: Histogram,
-}
-
-impl Bulk {
-    fn add(&mut self, record: Pending, cpus: &[Cpu]) {
-        self.count(record.signature, cpus);
-        let (total, issue) = (record.latency(0), record.latency(1));
-        if let Some(total) = total {
-            self.total.add(total);
-        }
-        if let Some(issue) = issue {
-            self.issue.add(issue);
-        }
-        if let Some(translation) = record.latency(2) {
-            self.translation.add(translation);
-        }
-        if let (Some(total), Some(issue)) = (total, issue)
-            && let Some(execution) = total.checked_sub(issue)
-        {
-            self.execution.add(execution);
-        }
-    }
-
-    fn count(&mut self, signature: Signature, cpus: &[Cpu]) {
-        match self.signatures.iter_mut().find(|known| known.0 == signature) {
-            Some((_, count)) if *count < u32::MAX => *count += 1,
-            _ => {
-                if self.signatures.len() >= MOST_SIGNATURES {
-                    self.add_up(cpus);
-                }
-                self.signatures.push((signature, 1));
-            }
-        }
-    }
-
-    fn add_up(&mut self, cpus: &[Cpu]) {
-        for (signature, count) in self.signatures.drain(..) {
-            signature.count(u64::from(count), cpus, &mut self.stats);
-        }
-    }
-
-    fn finish(mut self, cpus: &[Cpu]) -> SpeStats {
-        self.add_up(cpus);
-        SpeStats {
-            total_latency: self.total.finish(),
-            issue_latency: self.issue.finish(),
-            translation_latency: self.translation.finish(),
-            execution_latency: self.execution.finish(),
-            ..self.stats
-        }
-    }
-}
-
-/// How often each latency was seen. Low ones, which nearly all are, have a counter each; the others are sorted in now
-/// and then, so that no order of values is slow and none takes much memory.
-#[derive(Clone, Debug, Default)]
-struct Histogram {
-    dense: Vec<u32>,
-    sparse: Vec<(u16, u32)>,
-    waiting: Vec<(u16, u32)>,
-}
-
-impl Histogram {
-    #[inline]
-    fn add(&mut self, value: u16) {
-        match self.dense.get_mut(usize::from(value)) {
-            Some(count) => *count = count.saturating_add(1),
-            None => self.add_rare(value),
-        }
+        self.spill_all(&spilled);
+        self.batch = batch;
+        self.batch.clear();
     }
 
     #[cold]
-    fn add_rare(&mut self, value: u16) {
-        let index = usize::from(value);
-        if index < DENSE {
-            self.dense.resize((index + 1).next_power_of_two().max(32), 0);
-            self.dense[index] = 1;
-            return;
+    fn find_or_add(&mut self, pc: u64, owner: Owner) -> usize {
+        let places = &self.places;
+        let is_it = |number: u32| places.get(number as usize).is_some_and(|p| p.pc == pc && p.owner == owner);
+        let number = self.index.find_or_add(pc, owner, is_it) as usize;
+        if number == self.places.len() {
+            let recent = [Brief::default(); RECENT];
+            self.places.push(Place { pc, owner, start: 0, listed: 0, room: 0, held: 0, recent });
+            self.bulks.push(None);
         }
-        self.waiting.push((value, 1));
-        if self.waiting.len() >= MOST_WAITING.max(self.sparse.len()) {
-            self.sort_in();
+        number
+    }
+
+    /// Moves what places hold to their lists, and counts the lists that are full then.
+    fn spill_all(&mut self, spilled: &[usize]) {
+        let next = |&number: &usize| {
+            let place = self.places.get(number)?;
+            self.lists.get(place.start as usize + usize::from(place.listed)).map(|record| record.0)
+        };
+        black_box(spilled.iter().filter_map(next).fold(0, u64::wrapping_add));
+        let mut full = Vec::new();
+        for &number in spilled {
+            self.spill(number);
+            if self.places.get(number).is_some_and(|place| place.listed >= LISTS[1]) {
+                full.push(number);
+            }
+        }
+        let bulk = |&number: &usize| self.bulks.get(number).and_then(|bulk| bulk.as_ref());
+        black_box(full.iter().filter_map(bulk).map(|bulk| bulk.touch()).fold(0, u32::wrapping_add));
+        for number in full {
+            self.count(number);
         }
     }
 
-    fn sort_in(&mut self) {
-        let mut sum = Distribution::new(std::mem::take(&mut self.sparse));
-        sum += &Distribution::new(std::mem::take(&mut self.waiting));
-        self.sparse = sum.counts().to_vec();
+    /// Moves what a place holds to its list.
+    fn spill(&mut self, number: usize) {
+        let Some(place) = self.places.get(number) else { return };
+        if place.listed + place.held > place.room {
+            self.make_room(number);
+        }
+        let Some(place) = self.places.get_mut(number) else { return };
+        let start = place.start as usize + usize::from(place.listed);
+        let held = place.recent.get(..usize::from(place.held)).unwrap_or_default();
+        for (free, &record) in self.lists.iter_mut().skip(start).zip(held) {
+            *free = record;
+        }
+        place.listed += place.held;
+        place.held = 0;
     }
 
-    fn finish(self) -> Distribution {
-        let dense = self.dense.into_iter().zip(0..).map(|(count, value)| (value, count));
-        let mut counts: Vec<_> = dense.filter(|&(_, count)| count > 0).collect();
-        counts.extend(self.sparse);
-        counts.extend(self.waiting);
-        Distribution::new(counts)
+    /// Makes room in the list of a place.
+    #[cold]
+    fn make_room(&mut self, number: usize) {
+        let Some(&place) = self.places.get(number) else { return };
+        if place.room >= LISTS[1] {
+            return self.count(number);
+        }
+        let room = if place.room == 0 { LISTS[0] } else { LISTS[1] };
+        let reused = if room == LISTS[0] { self.free.pop() } else { None };
+        let start = reused.unwrap_or_else(|| {
+            let end = self.lists.len();
+            self.lists.resize(end + usize::from(room), Brief::default());
+            end as u32
+        });
+        let from = place.start as usize;
+        self.lists.copy_within(from..from + usize::from(place.listed), start as usize);
+        if place.room > 0 {
+            self.free.push(place.start);
+        }
+        if let Some(place) = self.places.get_mut(number) {
+            (place.start, place.room) = (start, room);
+        }
+    }
+
+    /// Counts the list of a place and empties it.
+    fn count(&mut self, number: usize) {
+        let (Some(place), Some(bulk)) = (self.places.get_mut(number), self.bulks.get_mut(number)) else { return };
+        let start = place.start as usize;
+        let list = self.lists.get(start..start + usize::from(place.listed)).unwrap_or_default();
+        if !list.is_empty() {
+            bulk.get_or_insert_default().add(list);
+        }
+        place.listed = 0;
+    }
+
+    /// The statistics, ordered by owner and address.
+    pub fn finish(mut self) -> Vec<Collected> {
+        self.hand_out();
+        let mut all = Vec::with_capacity(self.places.len());
+        for number in 0..self.places.len() {
+            self.spill(number);
+            self.count(number);
+            let bulk = self.bulks.get_mut(number).and_then(Option::take).unwrap_or_default();
+            let stats = bulk.finish(&self.signatures, &self.cpus);
+            if let Some(&Place { pc, owner, .. }) = self.places.get(number) {
+                all.push(Collected { pc, owner, stats });
+            }
+        }
+        all.sort_unstable_by_key(|place| (place.owner.0, place.pc));
+        all
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet::Packet;
+    use super::super::packet::{Events, Packet};
     use super::*;
-    use heatline_profile::{Ratio, SpeSource};
+    use heatline_profile::{Ratio, SpeOperation, SpeSource};
     use std::collections::BTreeMap;
 
     fn record(pc: u64, packets: &[Packet]) -> Record {
@@ -364,7 +284,7 @@ mod tests {
         let mut collector = Collector::new();
         let cpu = collector.cpu_kind(Cpu::new(Some(0x410f_d0c0), None));
         records.iter().for_each(|record| collector.add(Owner(0), cpu, record));
-        collector.finish().collect()
+        collector.finish()
     }
 
     #[test]
@@ -395,8 +315,8 @@ mod tests {
         let load = Packet::Operation { class: 1, payload: 0 };
         let branch = |payload| Packet::Operation { class: 2, payload };
         let all = collect(&[
-            record(1, &[load, events(0x0e, 1), Packet::DataSource(0xe)]),
-            record(1, &[load, events(0x0806, 2), Packet::DataSource(0x8)]),
+            record(1, &[load, events(0x0e, 1), Packet::DataSource { value: 0xe, size: 1 }]),
+            record(1, &[load, events(0x0806, 2), Packet::DataSource { value: 0x8, size: 1 }]),
             record(1, &[branch(1), events(0xc2, 1)]),
             record(1, &[branch(0), events(0x02, 1)]),
             record(1, &[branch(1)]),
@@ -416,13 +336,30 @@ mod tests {
     }
 
     #[test]
+    fn more_combinations_than_numbers_lose_nothing() {
+        let mut collector = Collector::new();
+        let cpu = collector.cpu_kind(Cpu::default());
+        let (mut misses, mut all) = (0, 0);
+        for i in 0..200_000u64 {
+            let bits = (i & 0x3ff) << 2 | (i >> 10 & 0x1f) << 19;
+            let operation = Packet::Operation { class: 1, payload: (i >> 15) as u8 };
+            collector.add(Owner(0), cpu, &record(i % 3, &[operation, Packet::Events(Events { bits, size: 4 })]));
+            all += u64::from(i & 3 != 0);
+            misses += i >> 1 & 1;
+        }
+        let mut sum = SpeStats::default();
+        collector.finish().iter().for_each(|place| sum += &place.stats);
+        assert_eq!((sum.records, sum.l1d_miss), (200_000, Ratio { count: misses, of: all }));
+    }
+
+    #[test]
     fn the_same_address_of_another_owner_is_another_place() {
         let mut collector = Collector::new();
         let cpu = collector.cpu_kind(Cpu::default());
         for owner in [1, 2, 1] {
             collector.add(Owner(owner), cpu, &record(0x40, &[]));
         }
-        let all: Vec<_> = collector.finish().map(|c| (c.owner.0, c.stats.records)).collect();
+        let all: Vec<_> = collector.finish().iter().map(|c| (c.owner.0, c.stats.records)).collect();
         assert_eq!(all, [(1, 2), (2, 1)]);
     }
 }

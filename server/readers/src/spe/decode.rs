@@ -1,5 +1,6 @@
 //! From the bytes of an SPE stream to records, piece by piece.
 
+use super::layout::{Layouts, WINDOW};
 use super::packet::{self, KINDS, Kind, LONGEST, Packet, Parsed};
 use super::record::Record;
 
@@ -40,6 +41,7 @@ impl DecodeCounts {
 pub struct Decoder {
     record: Record,
     skipping: bool,
+    layouts: Layouts,
     carry: [u8; LONGEST],
     carried: usize,
     next_offset: u64,
@@ -133,6 +135,52 @@ impl Decoder {
     /// Reads packets until the bytes end or end inside a packet. Gives back how many bytes were read.
     fn run(&mut self, data: &[u8], offset: u64, sink: &mut impl FnMut(&Record)) -> usize {
         let mut at = 0;
+        let mut between = self.record.present == 0 && !self.skipping;
+        loop {
+            if between {
+                at = self.run_by_layout(data, at, offset, sink);
+            }
+            match self.run_by_packet(data, at, offset, sink) {
+                (next, true) => at = next,
+                (next, false) => return self.run_to_end(data, next, offset, sink),
+            }
+            between = true;
+        }
+    }
+
+    /// Reads whole records of known layouts and the padding between them.
+    #[inline(always)]
+    fn run_by_layout(&mut self, data: &[u8], mut at: usize, offset: u64, sink: &mut impl FnMut(&Record)) -> usize {
+        let mut record = self.record;
+        while let Some(window) = data.get(at..).and_then(|rest| rest.first_chunk::<WINDOW>()) {
+            let [a, b, c, d, e, f, g, h, ..] = *window;
+            let first = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+            if first as u8 == 0 {
+                at += first.trailing_zeros() as usize / 8;
+                record.offset = offset.wrapping_add(at as u64);
+                continue;
+            }
+            let Some(size) = self.layouts.take(window, &mut record) else {
+                break;
+            };
+            at += size;
+            self.counts.records += 1;
+            sink(&record);
+            record.restart(offset.wrapping_add(at as u64));
+        }
+        self.record = record;
+        at
+    }
+
+    /// Reads packets up to the end of a record. Gives back how far, and whether a record ended; if not, the bytes
+    /// came to their end.
+    fn run_by_packet(
+        &mut self,
+        data: &[u8],
+        mut at: usize,
+        offset: u64,
+        sink: &mut impl FnMut(&Record),
+    ) -> (usize, bool) {
         let mut record = self.record;
         while let Some(window) = data.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
             let [header, payload @ ..] = *window;
@@ -146,16 +194,15 @@ impl Decoder {
                 Kind::Operation => record.set_operation(header & 3, payload as u8),
                 Kind::Context => record.set_context(header & 3, payload as u32),
                 Kind::DataSource => record.set_source(value),
-                Kind::Timestamp => {
-                    record.set_time(payload);
-                    at += 9;
-                    self.end_record(&mut record, offset.wrapping_add(at as u64), sink);
-                    continue;
-                }
-                Kind::End => {
+                Kind::Timestamp | Kind::End => {
+                    if header != 1 {
+                        record.set_time(payload);
+                        at += 8;
+                    }
                     at += 1;
-                    self.end_record(&mut record, offset.wrapping_add(at as u64), sink);
-                    continue;
+                    self.record = record;
+                    self.end_record(data.get(..at), offset, sink);
+                    return (at, true);
                 }
                 Kind::Padding => {
                     at += if payload == 0 { 9 } else { 1 };
@@ -170,7 +217,7 @@ impl Decoder {
                     match packet::parse(&data[at..], position) {
                         Parsed::Packet(packet, size) => at += self.feed(packet, position, size, sink),
                         Parsed::Bad => at += self.bad(position),
-                        Parsed::Cut => break,
+                        Parsed::Cut => return (at, false),
                     }
                     record = self.record;
                     continue;
@@ -179,7 +226,7 @@ impl Decoder {
             at += 1 + size;
         }
         self.record = record;
-        self.run_to_end(data, at, offset, sink)
+        (at, false)
     }
 
     /// The last few bytes, where a whole window no longer fits.
@@ -200,25 +247,28 @@ impl Decoder {
         self.record.take(packet);
         let next = position.wrapping_add(size as u64);
         if matches!(packet, Packet::Timestamp(_) | Packet::End) {
-            let mut record = self.record;
-            self.end_record(&mut record, next, sink);
-            self.record = record;
+            self.end_record(None, next, sink);
         } else if self.record.present == 0 {
             self.record.offset = next;
         }
         size
     }
 
-    #[inline(always)]
-    fn end_record(&mut self, record: &mut Record, next: u64, sink: &mut impl FnMut(&Record)) {
-        if record.has_pc() && !self.skipping {
+    /// Ends the record behind `data`, which begins at `offset`, and learns its layout if all of it is there.
+    fn end_record(&mut self, data: Option<&[u8]>, offset: u64, sink: &mut impl FnMut(&Record)) {
+        let data = data.unwrap_or_default();
+        if self.record.has_pc() && !self.skipping {
             self.counts.records += 1;
-            self.counts.ignored_packets += u64::from(record.ignored);
-            sink(record);
+            self.counts.ignored_packets += u64::from(self.record.ignored);
+            let start = usize::try_from(self.record.offset.wrapping_sub(offset)).unwrap_or(usize::MAX);
+            if let Some(bytes) = data.get(start..).filter(|bytes| !bytes.is_empty()) {
+                self.layouts.learn(bytes);
+            }
+            sink(&self.record);
         } else {
             self.drop_record();
         }
-        record.restart(next);
+        self.record.restart(offset.wrapping_add(data.len() as u64));
     }
 
     #[cold]

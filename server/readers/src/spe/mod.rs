@@ -12,9 +12,13 @@ mod collect;
 mod decode;
 mod event;
 mod fields;
+mod histogram;
+mod index;
+mod layout;
 mod operation;
 mod packet;
 mod record;
+mod signature;
 mod source;
 mod text;
 

@@ -20,7 +20,12 @@ pub enum Packet {
     /// Event bits; bits above the payload are unknown, not clear.
     Events(Events),
     /// Where the data came from, in the processor's own numbers.
-    DataSource(u64),
+    DataSource {
+        /// The number.
+        value: u64,
+        /// Size of the payload in bytes.
+        size: u8,
+    },
     /// The content of `CONTEXTIDR_EL1` (index 0) or `_EL2` (index 1).
     Context {
         /// Bits 1:0 of the header.
@@ -184,7 +189,7 @@ fn with_payload(bytes: &[u8], at: usize, header: u8, kind: Kind, index: u8) -> P
     let packet = match kind {
         Kind::Timestamp => Packet::Timestamp(payload),
         Kind::Events => Packet::Events(Events { bits: payload, size: raw.len() as u8 }),
-        Kind::DataSource => Packet::DataSource(payload),
+        Kind::DataSource => Packet::DataSource { value: payload, size: raw.len() as u8 },
         Kind::Context => Packet::Context { index: index & 3, value: payload as u32 },
         Kind::Operation => Packet::Operation { class: index & 3, payload: payload as u8 },
         Kind::Address => Packet::Address { index, payload },
@@ -212,7 +217,7 @@ mod tests {
         check(&[0x20, 0x98, 0x4d, 0], Packet::Counter { index: 0, value: 77 });
         check(&[0x9b, 5, 0], Packet::Counter { index: 3, value: 5 });
         check(&[0x66, 1, 0, 0, 0], Packet::Context { index: 2, value: 1 });
-        check(&[0x43, 8], Packet::DataSource(8));
+        check(&[0x43, 8], Packet::DataSource { value: 8, size: 1 });
     }
 
     #[test]

@@ -6,14 +6,14 @@ use super::packet::{Events, Packet};
 pub const MOST_OTHER_COUNTERS: usize = 4;
 
 /// The first of five: addresses 0 to 4.
-const PC: u32 = 1;
+pub(super) const PC: u32 = 1;
 /// The first of three: counters 0 to 2.
-const TOTAL: u32 = 1 << 5;
-const TIME: u32 = 1 << 8;
-const EVENTS: u32 = 1 << 9;
-const OPERATION: u32 = 1 << 10;
-const SOURCE: u32 = 1 << 11;
-const CONTEXT: u32 = 1 << 12;
+pub(super) const TOTAL: u32 = 1 << 5;
+pub(super) const TIME: u32 = 1 << 8;
+pub(super) const EVENTS: u32 = 1 << 9;
+pub(super) const OPERATION: u32 = 1 << 10;
+pub(super) const SOURCE: u32 = 1 << 11;
+pub(super) const CONTEXT: u32 = 1 << 12;
 /// A packet that leaves nothing in the record.
 const IGNORED: u32 = 1 << 13;
 
@@ -22,16 +22,17 @@ const IGNORED: u32 = 1 << 13;
 pub struct Record {
     pub(super) offset: u64,
     pub(super) present: u32,
-    addresses: [u64; 5],
-    time: u64,
-    events: u64,
-    source: u64,
-    context: u32,
-    counters: [u16; 3],
-    events_size: u8,
-    class: u8,
-    payload: u8,
-    context_index: u8,
+    pub(super) addresses: [u64; 5],
+    pub(super) time: u64,
+    pub(super) events: u64,
+    pub(super) source: u64,
+    pub(super) context: u32,
+    /// Total, issue and translation latency, sixteen bits each from the lowest.
+    pub(super) counters: u64,
+    pub(super) events_size: u8,
+    pub(super) class: u8,
+    pub(super) payload: u8,
+    pub(super) context_index: u8,
     others: [(u8, u16); MOST_OTHER_COUNTERS],
     others_len: u8,
     pub(super) ignored: u32,
@@ -142,8 +143,27 @@ impl Record {
         self.others.get(..usize::from(self.others_len)).unwrap_or_default()
     }
 
-    fn counter(&self, index: usize) -> Option<u16> {
-        self.has(TOTAL << index).then(|| self.counters[index])
+    fn counter(&self, index: u32) -> Option<u16> {
+        self.has(TOTAL << index).then_some((self.counters >> (16 * index)) as u16)
+    }
+
+    /// Total, issue and translation latency, sixteen bits each from the lowest; 0 where absent.
+    #[inline(always)]
+    pub(super) fn counters_or_zero(&self) -> u64 {
+        const MASKS: [u64; 8] = {
+            let mut masks = [0; 8];
+            let mut present = 0;
+            while present < 8 {
+                let mut counter = 0;
+                while counter < 3 {
+                    masks[present] |= if present >> counter & 1 == 1 { 0xffff << (16 * counter) } else { 0 };
+                    counter += 1;
+                }
+                present += 1;
+            }
+            masks
+        };
+        self.counters & MASKS[(self.present / TOTAL) as usize & 7]
     }
 
     fn has(&self, bit: u32) -> bool {
@@ -168,7 +188,7 @@ impl Record {
             Packet::Padding | Packet::End => {}
             Packet::Timestamp(count) => self.set_time(count),
             Packet::Events(events) => self.set_events(events.bits, events.size),
-            Packet::DataSource(source) => self.set_source(source),
+            Packet::DataSource { value: source, .. } => self.set_source(source),
             Packet::Context { index, value } => self.set_context(index, value),
             Packet::Operation { class, payload } => self.set_operation(class, payload),
             Packet::Address { index, payload } => self.set_address(index, payload),
@@ -222,12 +242,12 @@ impl Record {
 
     #[inline(always)]
     pub(super) fn set_counter(&mut self, index: u8, value: u16) {
-        match self.counters.get_mut(usize::from(index)) {
-            Some(counter) => {
-                *counter = value;
-                self.present |= TOTAL << index;
-            }
-            None => self.set_other_counter(index, value),
+        if index < 3 {
+            let shift = 16 * u32::from(index);
+            self.counters = self.counters & !(0xffff << shift) | u64::from(value) << shift;
+            self.present |= TOTAL << index;
+        } else {
+            self.set_other_counter(index, value);
         }
     }
 

@@ -86,7 +86,7 @@ pub fn packet_text(packet: Packet, cpu: &Cpu) -> String {
         Packet::End => "END".into(),
         Packet::Timestamp(count) => format!("TS {count}"),
         Packet::Events(events) => events_text(events, cpu),
-        Packet::DataSource(source) => format!("DATA-SOURCE {source}"),
+        Packet::DataSource { value, .. } => format!("DATA-SOURCE {value}"),
         Packet::Context { index, value } => format!("CONTEXT {value:#x} el{}", index + 1),
         Packet::Operation { class, payload } => operation_text(OperationType { class, payload }),
         Packet::Address { index, payload } => address_text(index, payload),
