@@ -59,7 +59,7 @@ test('each file of an inlined chain has its own costs', async () => {
 
 test('hints move with the text while it is edited, and the server agrees', async () => {
   const wanted = example.wanted('tree.cpp');
-  const edited = ['int one;', 'int two;', ...text('tree.cpp')];
+  const edited = ['int one;', 'int two;', ...example.text('tree.cpp')];
   await window.moveTo(1);
   for (const line of edited.slice(0, 2)) {
     await window.page.keyboard.type(line);

@@ -22,6 +22,6 @@ function group(heading: string, calls: readonly Call[], icon: string): CallItem[
   }
   return [
     { label: heading, kind: -1 },
-    ...calls.map((call) => ({ label: `${icon} ${call.name}`, description: [call.text, call.module].filter(Boolean).join(' · '), call })),
+    ...calls.map((call) => ({ label: `${icon} ${call.name}`, description: `${call.text} · ${call.module}`, call })),
   ];
 }

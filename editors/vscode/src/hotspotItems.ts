@@ -12,7 +12,7 @@ export interface HotspotItem {
 /** The rows, hottest first as the server sends them. */
 export function hotspotItems(rows: readonly Hotspot[]): HotspotItem[] {
   return rows.map((hotspot) => ({
-    label: [hotspot.text, hotspot.name].filter(Boolean).join('  '),
+    label: `${hotspot.text}  ${hotspot.name}`,
     description: place(hotspot),
     hotspot,
   }));

@@ -8,7 +8,7 @@ import { profileItems, type ProfileItem } from './profileItems';
 export function activate(context: ExtensionContext, server: Server): void {
   context.subscriptions.push(
     commands.registerCommand('heatline.openProfile', async (from?: unknown) => {
-      const path = from instanceof Uri ? from.fsPath : await choose(server.status, 'Open a profile', server.status?.profile?.path);
+      const path = from instanceof Uri ? from.fsPath : await choose('Open a profile', server.status?.profiles ?? [], server.status?.profile?.path);
       if (path !== undefined) {
         await server.execute(ServerCommand.open, path);
       }
@@ -16,7 +16,7 @@ export function activate(context: ExtensionContext, server: Server): void {
     commands.registerCommand('heatline.closeProfile', () => server.execute(ServerCommand.close)),
     commands.registerCommand('heatline.refresh', () => server.execute(ServerCommand.refresh)),
     commands.registerCommand('heatline.setBaseline', async () => {
-      const path = await choose(server.status, 'Compare with', server.status?.baseline ?? undefined);
+      const path = await choose('Compare with', baselines(server.status), server.status?.baseline ?? undefined);
       if (path !== undefined) {
         await server.execute(ServerCommand.baseline, path);
       }
@@ -25,9 +25,14 @@ export function activate(context: ExtensionContext, server: Server): void {
   );
 }
 
-/** One of the profiles that the server has found, or any file. */
-async function choose(status: Status | undefined, title: string, current: string | undefined): Promise<string | undefined> {
-  const known = status?.profiles ?? [];
+/** The profiles that the shown one can be compared with; the one on offer first. */
+function baselines(status: Status | undefined): string[] {
+  const offered = status?.baselineOnOffer == null ? [] : [status.baselineOnOffer];
+  return [...offered, ...(status?.profiles ?? []).filter((path) => path !== status?.profile?.path && !offered.includes(path))];
+}
+
+/** One of the known profiles, or any file. */
+async function choose(title: string, known: readonly string[], current: string | undefined): Promise<string | undefined> {
   if (known.length === 0) {
     return browse(title);
   }

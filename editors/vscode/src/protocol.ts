@@ -21,8 +21,10 @@ export interface Coverage {
   line: number;
   symbol: number;
   none: number;
-  /** The same, in words. */
-  text?: string;
+  /** The same in few words, for a status bar. */
+  text: string;
+  /** The same as a sentence. */
+  sentence: string;
 }
 
 /** Something in the profile or its files that could not be used. */
@@ -43,6 +45,8 @@ export interface Status {
   coverage?: Coverage | null;
   placement?: Partial<Record<Place, number>> | null;
   baseline: string | null;
+  /** A profile to compare with that was found. */
+  baselineOnOffer?: string | null;
   problems: Problem[];
 }
 
@@ -53,7 +57,7 @@ export interface Call {
   location?: Location | null;
   cost: Cost;
   /** The cost, in words. */
-  text?: string;
+  text: string;
 }
 
 /** The neighbours of a place in the measured call graph. */
@@ -97,7 +101,7 @@ export interface Hotspot {
   delta?: Delta;
   placement: Place;
   /** The cost, in words. */
-  text?: string;
+  text: string;
 }
 
 export interface AdjacentHotspotParams {

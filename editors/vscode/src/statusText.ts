@@ -39,7 +39,7 @@ function label(status: Status): string {
   if (status.metric != null) {
     parts.push(status.metric);
   }
-  if (status.coverage?.text !== undefined) {
+  if (status.coverage != null) {
     parts.push(status.coverage.text);
   }
   return parts.join(' · ');
@@ -56,8 +56,8 @@ function tooltip(status: Status, annotationsShown: boolean): string {
   if (status.metric != null) {
     lines.push(`Metric: ${escape(status.metric)}`);
   }
-  if (status.coverage?.text !== undefined) {
-    lines.push(`Coverage: ${escape(status.coverage.text)}`);
+  if (status.coverage != null) {
+    lines.push(`Coverage: ${escape(status.coverage.sentence)}`);
   }
   if (status.baseline !== null) {
     lines.push(`Baseline: ${escape(status.baseline)}`);

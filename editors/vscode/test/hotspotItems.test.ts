@@ -7,11 +7,11 @@ it('hotspots come in the order of the server, with their words and their place',
   const location = { uri: 'file:///a%20b/tree.cpp', range: { start: { line: 4, character: 2 }, end: { line: 4, character: 9 } } };
   const rows = [
     { name: 'search', module: 'app', location, exclusive: cost, placement: 'exact' as const, text: '12.0 %' },
-    { name: '__logf', module: 'libm.so.6', exclusive: cost, placement: 'unverified' as const },
+    { name: '__logf', module: 'libm.so.6', exclusive: cost, placement: 'unverified' as const, text: '2 samples' },
   ];
   expect(hotspotItems(rows).map(({ label, description }) => [label, description])).toEqual([
     ['12.0 %  search', 'tree.cpp:5'],
-    ['__logf', 'libm.so.6, no source here'],
+    ['2 samples  __logf', 'libm.so.6, no source here'],
   ]);
 });
 

@@ -11,7 +11,7 @@ const ready: Status = {
   profiles: ['/project/perf.data', '/project/old/perf.data'],
   metric: 'cpu-clock',
   metrics: [{ id: 'cpu-clock', unit: 'ns' }],
-  coverage: { line: 0.93, symbol: 0.05, none: 0.02, text: '93.0 % on lines' },
+  coverage: { line: 0.93, symbol: 0.05, none: 0.02, text: '93.0 % on lines', sentence: '93.0 % reached a line' },
   baseline: null,
   problems: [],
 };

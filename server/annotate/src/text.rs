@@ -1,7 +1,7 @@
 //! The words that are shown: hints, lenses, tooltips, amounts. Finished text, the same in every editor and in tables.
 
 use crate::placement::Placement;
-use crate::table::Cost;
+use crate::table::{Cost, Coverage};
 use crate::view::{Annotations, Delta, FunctionView, LineView};
 use heatline_profile::{Event, Percent, Unit, Weight, round};
 
@@ -41,7 +41,7 @@ pub fn amount(weight: Weight, unit: Unit) -> String {
 }
 
 /// A share, or the count where too few samples stand behind it.
-fn share(cost: &Cost) -> String {
+pub fn share(cost: &Cost) -> String {
     match cost.percent {
         Some(percent) if cost.samples >= FEWEST_SAMPLES => percent.to_string(),
         _ => samples(cost.samples),
@@ -54,22 +54,39 @@ pub fn delta(delta: &Delta) -> String {
     format!("Δ {sign}{} pp", round(delta.points.abs()))
 }
 
-/// The hint of a line: `12.0 % · incl 45.0 % · Δ +3.2 pp`; `incl 90.0 %` where nothing is exclusive. `with_inclusive`
-/// is the person's wish to see inclusive cost at all. `None` where there is nothing to show.
+/// A cost in words: `12.0 % · incl 45.0 %`; `incl 90.0 %` where nothing is exclusive. Empty where there is nothing.
+pub fn costs(exclusive: &Cost, inclusive: Option<&Cost>) -> String {
+    let mut parts = Vec::with_capacity(2);
+    if exclusive.samples > 0 {
+        parts.push(share(exclusive));
+    }
+    let other = inclusive.filter(|inclusive| inclusive.weight != exclusive.weight && inclusive.samples > 0);
+    parts.extend(other.map(|inclusive| format!("incl {}", share(inclusive))));
+    parts.join(" · ")
+}
+
+/// The hint of a line: its cost in words and `Δ +3.2 pp`. `with_inclusive` is the person's wish to see inclusive cost
+/// at all. `None` where there is nothing to show.
 pub fn hint(line: &LineView, with_inclusive: bool) -> Option<String> {
-    let mut parts = Vec::with_capacity(3);
-    if line.exclusive.samples > 0 {
-        parts.push(share(&line.exclusive));
-    }
-    let inclusive = line.inclusive.filter(|inclusive| with_inclusive && inclusive.weight != line.exclusive.weight);
-    if let Some(inclusive) = inclusive.filter(|inclusive| inclusive.samples > 0) {
-        parts.push(format!("incl {}", share(&inclusive)));
-    }
-    if parts.is_empty() {
+    let mut text = costs(&line.exclusive, line.inclusive.as_ref().filter(|_| with_inclusive));
+    if text.is_empty() {
         return None;
     }
-    parts.extend(line.delta.as_ref().map(delta));
-    Some(parts.join(" · "))
+    if let Some(change) = &line.delta {
+        text += &format!(" · {}", delta(change));
+    }
+    Some(text)
+}
+
+/// How much of the weight reached a line, in few words: `99.4 % on lines`.
+pub fn coverage(coverage: &Coverage) -> String {
+    format!("{} % on lines", round(coverage.line * 100.0))
+}
+
+/// Where the weight ended, in a sentence: `99.4 % reached a line, 0.0 % only a symbol, 0.61 % nothing`.
+pub fn coverage_sentence(coverage: &Coverage) -> String {
+    let [line, symbol, none] = [coverage.line, coverage.symbol, coverage.none].map(|share| round(share * 100.0));
+    format!("{line} % reached a line, {symbol} % only a symbol, {none} % nothing")
 }
 
 /// The lens of a function: `exclusive 12.0 % · inclusive 45.0 % · 1 234 samples · Δ +3.2 pp`; under five samples only

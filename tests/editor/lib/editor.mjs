@@ -29,6 +29,7 @@ const QUIET = {
   'files.hotExit': 'off',
   'git.enabled': false,
   'editor.minimap.enabled': false,
+  'editor.scrollBeyondLastLine': false,
   'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
   'editor.acceptSuggestionOnEnter': 'off',
   'editor.inlayHints.enabled': 'on',

@@ -160,7 +160,7 @@ export class Window {
   }
 
   async focusEditor() {
-    await this.#page.locator('.editor-group-container.active .monaco-editor .view-lines').first().click({ position: { x: 5, y: 5 } });
+    await this.#page.keyboard.press('Control+1');
   }
 
   /** The hover at a place, as text; empty if there is none. */

@@ -2,6 +2,7 @@
 
 use super::shown::Shown;
 use crate::discovery::Found;
+use heatline_annotate::text;
 use heatline_profile::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -75,12 +76,14 @@ pub struct MetricStatus {
     pub unit: String,
 }
 
-/// The coverage of a [`Status`], in shares of 1.
+/// The coverage of a [`Status`], in shares of 1 and in words.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CoverageStatus {
     line: f64,
     symbol: f64,
     none: f64,
+    text: String,
+    sentence: String,
 }
 
 /// A problem of a [`Status`].
@@ -117,8 +120,8 @@ impl Status {
         let mut status = Status {
             state,
             message,
-            profiles: found.profiles.iter().map(|path| text(path)).collect(),
-            baseline_on_offer: found.baseline_on_offer.as_deref().map(text),
+            profiles: found.profiles.iter().map(|path| path_text(path)).collect(),
+            baseline_on_offer: found.baseline_on_offer.as_deref().map(path_text),
             ..Status::default()
         };
         if let Some(shown) = shown {
@@ -130,7 +133,7 @@ impl Status {
     fn describe(&mut self, shown: &Shown) {
         let profile = shown.kept.loaded.model.profile();
         self.profile = Some(ProfileStatus {
-            path: text(&shown.kept.path),
+            path: path_text(&shown.kept.path),
             kind: profile.kind.name().into(),
             samples: shown.samples,
         });
@@ -139,14 +142,20 @@ impl Status {
         self.metrics =
             shown.metrics.iter().map(|(id, unit)| MetricStatus { id: id.clone(), unit: (*unit).into() }).collect();
         let coverage = &shown.coverage;
-        self.coverage = Some(CoverageStatus { line: coverage.line, symbol: coverage.symbol, none: coverage.none });
-        self.baseline = shown.baseline.as_ref().map(|baseline| text(&baseline.path));
+        self.coverage = Some(CoverageStatus {
+            line: coverage.line,
+            symbol: coverage.symbol,
+            none: coverage.none,
+            text: text::coverage(coverage),
+            sentence: text::coverage_sentence(coverage),
+        });
+        self.baseline = shown.baseline.as_ref().map(|baseline| path_text(&baseline.path));
         self.problems = shown.kept.loaded.problems.iter().map(ProblemStatus::from).collect();
         self.problems.extend(shown.remarks.iter().map(|remark| ProblemStatus::new("choice", remark)));
     }
 }
 
-fn text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

@@ -4,7 +4,7 @@ use super::{ReportRow, document};
 use crate::cli::output::{Table, colour};
 use crate::cli::session::Session;
 use heatline_annotate::Cost;
-use heatline_annotate::text::{amount, count, samples};
+use heatline_annotate::text::{amount, count, coverage_sentence, samples};
 use heatline_profile::{EventId, Percent, round};
 use std::io::{self, Write};
 
@@ -33,15 +33,8 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let weight = amount(total.weight, profile.event(id).unit);
     writeln!(out, "{path} · {metric} · {} · {weight}", samples(total.samples))?;
     let coverage = session.table.coverage();
-    let share = |part: f64| round(100.0 * part);
     let base = if session.table.selection().filter.relative { "what the filters leave" } else { "all samples" };
-    writeln!(
-        out,
-        "percentages are of {base}; {} % reached a line, {} % only a symbol, {} % nothing",
-        share(coverage.line),
-        share(coverage.symbol),
-        share(coverage.none)
-    )?;
+    writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
     let events = (0..profile.events.len() as u32).map(EventId);
     let others: Vec<&str> = events.filter(|&event| event != id).map(|event| profile.metric_id(event)).collect();
     if !others.is_empty() {

@@ -4,7 +4,7 @@ use super::cost::CostJson;
 use super::locate::Locator;
 use crate::lsp::shown::Shown;
 use crate::lsp::state::State;
-use heatline_annotate::text::samples;
+use heatline_annotate::text::{self, samples};
 use heatline_annotate::{Call, Calls, FileId, FunctionId, Party};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -127,7 +127,7 @@ fn item(locator: &Locator, functions: &[FunctionId], detail: Option<String>) -> 
     let location = function.file.zip(function.line).and_then(|(file, line)| locator.line(file, line).location)?;
     let module = model.profile().module(function.module).base_name();
     let view = shown.annotations.file(function.file?).and_then(|file| file.function(function.line?));
-    let detail = detail.or_else(|| Some(format!("{} · {module}", heatline_annotate::text::lens(view?))));
+    let detail = detail.or_else(|| Some(format!("{} · {module}", text::lens(view?))));
     Some(CallHierarchyItem {
         name: function.name.clone(),
         kind: SymbolKind::FUNCTION,
@@ -261,6 +261,8 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<Location>,
     cost: CostJson,
+    /// The cost in words.
+    text: String,
 }
 
 fn row(locator: &Locator, call: &Call) -> Row {
@@ -279,6 +281,7 @@ fn row(locator: &Locator, call: &Call) -> Row {
         module: model.profile().module(module).base_name().to_owned(),
         location,
         cost: (&call.cost).into(),
+        text: text::share(&call.cost),
     }
 }
 

@@ -5,6 +5,7 @@ use super::locate::Locator;
 use crate::lsp::shown::Shown;
 use crate::lsp::state::State;
 use crate::settings::Settings;
+use heatline_annotate::text;
 use heatline_annotate::{By, Cost, Delta, FileId, FunctionId, Row};
 use heatline_profile::ModuleId;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,8 @@ struct Hotspot {
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<DeltaJson>,
     placement: &'static str,
+    /// The cost in words.
+    text: String,
 }
 
 /// What was asked, independent of later changes.
@@ -209,6 +212,7 @@ fn hotspot(shown: &Shown, locator: &Locator, candidate: &Candidate) -> Hotspot {
         exclusive: (&candidate.exclusive).into(),
         inclusive: candidate.inclusive.as_ref().map(CostJson::from),
         delta: candidate.delta.as_ref().map(DeltaJson::from),
+        text: text::costs(&candidate.exclusive, candidate.inclusive.as_ref()),
         placement: located.as_ref().map_or("unverified", |located| located.placement.name()),
         location: located.and_then(|located| located.location),
     }
