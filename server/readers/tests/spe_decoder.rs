@@ -360,10 +360,10 @@ proptest! {
             let mut alone = Collector::new();
             let cpu = alone.cpu_kind(neoverse_n1());
             alone.add(Owner(0), cpu, record);
-            alone.finish().for_each(|place| sum += &place.stats);
+            alone.finish().iter().for_each(|place| sum += &place.stats);
         }
         let mut total = SpeStats::default();
-        together.finish().for_each(|place| total += &place.stats);
+        together.finish().iter().for_each(|place| total += &place.stats);
         prop_assert_eq!(total, sum);
     }
 }
