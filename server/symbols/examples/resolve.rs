@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let parse = |line: &str| u64::from_str_radix(line.trim().trim_start_matches("0x"), 16).map(Svma);
     let addresses = text.lines().map(parse).collect::<Result<Vec<_>, _>>()?;
     let start = std::time::Instant::now();
-    let resolution = image.resolve(&addresses, &Silent)?;
+    let resolution = image.resolve_with(&addresses, &Beside(&path), &Silent)?;
     eprintln!(
         "{:?}, {} chains, {} frames, {} functions",
         start.elapsed(),

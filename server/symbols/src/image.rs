@@ -7,7 +7,7 @@ use crate::object_file::{ImageKind, ObjectFile};
 use crate::resolution::Resolution;
 use crate::separate::Separate;
 use crate::symbol_table::SymbolTable;
-use crate::{Locate, Storage, SymbolError};
+use crate::{Locate, Nowhere, Storage, SymbolError};
 use heatline_profile::{AddressSpace, Identity, ModuleAddress, Monitor, Svma};
 use std::sync::Arc;
 
@@ -74,6 +74,21 @@ impl Image {
     /// With more addresses than the tables can number, and when the monitor says to stop. Damage in the file is no
     /// error; it is a problem of the resolution.
     pub fn resolve(&self, addresses: &[Svma], monitor: &dyn Monitor) -> Result<Resolution, SymbolError> {
+        self.resolve_with(addresses, &Nowhere, monitor)
+    }
+
+    /// As [`Image::resolve`], with a way to the files of split debug information (`.dwo`, `.dwp`), whose names only
+    /// show while resolving. One that is not found costs its unit the functions and inlined calls, not the lines, and
+    /// is a problem that names it.
+    ///
+    /// # Errors
+    /// As [`Image::resolve`].
+    pub fn resolve_with(
+        &self,
+        addresses: &[Svma],
+        locate: &dyn Locate,
+        monitor: &dyn Monitor,
+    ) -> Result<Resolution, SymbolError> {
         if addresses.len() > MOST_ADDRESSES {
             return Err(SymbolError::TooManyAddresses { limit: MOST_ADDRESSES, found: addresses.len() });
         }
@@ -87,8 +102,12 @@ impl Image {
                 let sections = Sections::read(debug, &mut builder.problems);
                 let supplementary = self.separate.supplementary.as_ref();
                 let supplementary = supplementary.map(|file| Sections::read(file, &mut builder.problems));
-                let input =
-                    dwarf::Input { sections: &sections, supplementary: supplementary.as_ref(), code: &self.code };
+                let input = dwarf::Input {
+                    sections: &sections,
+                    supplementary: supplementary.as_ref(),
+                    code: &self.code,
+                    locate,
+                };
                 dwarf::resolve(&input, &different, &mut builder, monitor)?;
             }
             if builder.lacks_functions() {

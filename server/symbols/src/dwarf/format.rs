@@ -2,8 +2,8 @@
 
 use crate::object_file::ObjectFile;
 use gimli::{
-    DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfSections, EndianSlice,
-    RunTimeEndian, SectionId, UnitHeader,
+    DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfPackage, DwarfPackageSections,
+    DwarfSections, EndianSlice, RunTimeEndian, SectionId, UnitHeader,
 };
 use heatline_profile::Problems;
 
@@ -47,22 +47,80 @@ fn is_needed(id: SectionId) -> bool {
 impl Sections {
     /// Reads and unpacks them. One that cannot be read is empty, and a problem.
     pub fn read(file: &ObjectFile, problems: &mut Problems) -> Sections {
-        let load = |id: SectionId| -> Result<Vec<u8>, std::convert::Infallible> {
-            if !is_needed(id) {
-                return Ok(Vec::new());
-            }
-            Ok(file.content_of(id.name()).unwrap_or_else(|e| {
-                problems.add("debug-section", 1, None, format!("section {} cannot be read: {e}", id.name()));
-                Vec::new()
-            }))
+        let load = |id: SectionId| {
+            Ok::<_, std::convert::Infallible>(match is_needed(id) {
+                true => section(file, id.name(), problems),
+                false => Vec::new(),
+            })
         };
         let Ok(sections) = DwarfSections::load(load);
-        Sections { sections, endian: if file.big_endian { RunTimeEndian::Big } else { RunTimeEndian::Little } }
+        Sections { sections, endian: endian(file) }
+    }
+
+    /// Those of a `.dwo` file.
+    pub(super) fn read_split(file: &ObjectFile, problems: &mut Problems) -> Sections {
+        let Ok(sections) =
+            DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(split_section(file, id, problems)));
+        Sections { sections, endian: endian(file) }
+    }
+
+    /// As a file of split units, whose skeletons are in `parent`.
+    pub(super) fn borrow_split<'a>(&'a self, parent: &Dwarf<'a>) -> Dwarf<'a> {
+        let mut dwarf = self.borrow();
+        dwarf.make_dwo(parent);
+        dwarf
     }
 
     pub(super) fn borrow(&self) -> Dwarf<'_> {
         self.sections.borrow(|section| EndianSlice::new(section, self.endian))
     }
+}
+
+/// The content of a `.dwp` file: the split units of a whole binary, with an index by their ids.
+pub(super) struct PackageSections {
+    sections: DwarfPackageSections<Vec<u8>>,
+    endian: RunTimeEndian,
+}
+
+impl PackageSections {
+    /// Reads and unpacks them, as [`Sections::read`] does.
+    pub fn read(file: &ObjectFile, problems: &mut Problems) -> PackageSections {
+        let load = |id: SectionId| Ok::<_, Error>(split_section(file, id, problems));
+        PackageSections { sections: DwarfPackageSections::load(load).unwrap_or_default(), endian: endian(file) }
+    }
+
+    /// Whether the index names the unit.
+    pub fn holds(&self, id: DwoId) -> bool {
+        self.open().is_some_and(|package| package.cu_index.find(id.0).is_some())
+    }
+
+    /// The unit's part of each section.
+    pub fn borrow<'a>(&'a self, id: DwoId, parent: &Dwarf<'a>) -> Option<Dwarf<'a>> {
+        self.open()?.find_cu(id, parent).ok().flatten()
+    }
+
+    fn open(&self) -> Option<DwarfPackage<Slice<'_>>> {
+        let slice = |section| EndianSlice::new(section, self.endian);
+        self.sections.borrow(|section: &Vec<u8>| slice(section), slice(&[])).ok()
+    }
+}
+
+/// The content of a section; one that cannot be read is empty, and a problem.
+fn section(file: &ObjectFile, name: &str, problems: &mut Problems) -> Vec<u8> {
+    file.content_of(name).unwrap_or_else(|e| {
+        problems.add("debug-section", 1, None, format!("section {name} cannot be read: {e}"));
+        Vec::new()
+    })
+}
+
+fn split_section(file: &ObjectFile, id: SectionId, problems: &mut Problems) -> Vec<u8> {
+    let needed = is_needed(id) || matches!(id, SectionId::DebugCuIndex | SectionId::DebugTuIndex);
+    let name = id.dwo_name().filter(|_| needed);
+    name.map_or_else(Vec::new, |name| section(file, name, problems))
+}
+
+fn endian(file: &ObjectFile) -> RunTimeEndian {
+    if file.big_endian { RunTimeEndian::Big } else { RunTimeEndian::Little }
 }
 
 /// The bytes of a slice as long as the section lives.

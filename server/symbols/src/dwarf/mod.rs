@@ -10,6 +10,7 @@ mod format;
 mod lines;
 mod names;
 mod ranges;
+mod split;
 mod tree;
 mod unit;
 mod units;
@@ -17,11 +18,13 @@ mod units;
 pub(crate) use format::Sections;
 pub(crate) use unit::UnitFrames;
 
+use crate::Locate;
 use crate::build::Builder;
 use crate::code::Code;
 use heatline_profile::{Cancelled, FileOffset, Monitor, Problems};
-use names::Library;
+use names::{Library, Origin};
 use rayon::prelude::*;
+use split::SplitFiles;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use units::Units;
@@ -35,6 +38,8 @@ pub(crate) struct Input<'a> {
     /// What `dwz` moved to a file shared by several.
     pub supplementary: Option<&'a Sections>,
     pub code: &'a Code,
+    /// Finds the files of split units.
+    pub locate: &'a dyn Locate,
 }
 
 /// Resolves the sorted, different `addresses` into `builder`.
@@ -44,20 +49,28 @@ pub(crate) fn resolve(
     builder: &mut Builder,
     monitor: &dyn Monitor,
 ) -> Result<(), Cancelled> {
-    let Input { sections, supplementary, code } = *input;
+    let Input { sections, supplementary, code, locate } = *input;
     let mut dwarf = sections.borrow();
     if let Some(supplementary) = supplementary {
         dwarf.set_sup(supplementary.borrow());
     }
-    let units = Units::read(dwarf, code, &mut builder.problems);
-    let supplementary = supplementary.map(|s| Units::read(s.borrow(), code, &mut builder.problems));
-    let library = Library { units, supplementary };
-    let jobs = assign(&library.units, addresses, &mut builder.problems);
+    let problems = &mut builder.problems;
+    let units = Units::read(dwarf, code, Origin::Own, None, problems);
+    let supplementary = supplementary.map(|s| Units::read(s.borrow(), code, Origin::Supplementary, None, problems));
+    let jobs = assign(&units, addresses, problems);
+    let split_files = SplitFiles::find(&units, &jobs, locate, problems);
+    let split = split_files.units(&units, &jobs, code, problems);
+    let library = |job: usize| Library {
+        units: &units,
+        supplementary: supplementary.as_ref(),
+        split: split.get(job).and_then(|split| split.as_ref()).map(|(units, number)| (units, *number)),
+    };
     let (done, of) = (Mutex::new(0u64), addresses.len() as u64);
     let resolved: Result<Vec<_>, Cancelled> = jobs
         .par_iter()
-        .map(|job| {
-            let frames = contained(&library, job, code, addresses);
+        .enumerate()
+        .map(|(number, job)| {
+            let frames = contained(library(number), job, code, addresses);
             // Reported under the lock, so that it only grows.
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             *done += job.members.len() as u64;
@@ -66,13 +79,8 @@ pub(crate) fn resolve(
         })
         .collect();
     for (job, frames) in jobs.iter().zip(resolved?) {
-        if let Some(name) = library.units.root(job.unit).and_then(|root| root.dwo_name) {
-            let message =
-                format!("{} holds functions and inlined calls and was not read", String::from_utf8_lossy(name));
-            builder.problems.add("missing-debug-file", 1, None, message);
-        }
         for damage in &frames.damage {
-            let start = library.units.start(job.unit);
+            let start = units.start(job.unit);
             builder.problems.add("debug-unit", 1, Some(FileOffset(start)), damage.clone());
         }
         builder.add_unit(&job.members, frames);
@@ -87,7 +95,7 @@ struct Job {
 }
 
 /// Resolves one unit. A panic in a parser costs this unit only.
-fn contained<'a>(library: &Library<'a>, job: &Job, code: &Code, addresses: &[u64]) -> UnitFrames<'a> {
+fn contained<'a>(library: Library<'a, '_>, job: &Job, code: &Code, addresses: &[u64]) -> UnitFrames<'a> {
     let own: Vec<u64> = job.members.iter().filter_map(|i| addresses.get(*i as usize).copied()).collect();
     let result = catch_unwind(AssertUnwindSafe(|| unit::resolve(library, job.unit, code, &own)));
     result.unwrap_or_else(|_| UnitFrames {

@@ -8,24 +8,37 @@ use super::units::{UnitRoot, Units};
 /// as many again across units.
 const LONGEST_PATH: usize = 8;
 
-/// An entry by its offset in `.debug_info`: of this file, or of the supplementary one.
+/// In which file's `.debug_info` an entry lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Origin {
+    /// The one that holds the lines.
+    Own,
+    /// The one that several binaries share.
+    Supplementary,
+    /// The one that holds the entries of the skeleton at hand.
+    Split,
+}
+
+/// An entry by its offset in `.debug_info`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct EntryRef {
     pub offset: u64,
-    pub supplementary: bool,
+    pub origin: Origin,
 }
 
 impl EntryRef {
     pub fn in_unit(root: &UnitRoot<'_>, offset: UnitOffset) -> EntryRef {
         let start = root.unit.header.debug_info_offset().map_or(0, |start| start.0 as u64);
-        EntryRef { offset: start.saturating_add(offset.0 as u64), supplementary: false }
+        EntryRef { offset: start.saturating_add(offset.0 as u64), origin: root.origin }
     }
 
     pub fn of_value(root: &UnitRoot<'_>, value: Value<'_>) -> Option<EntryRef> {
         match value {
             AttributeValue::UnitRef(offset) => Some(EntryRef::in_unit(root, offset)),
-            AttributeValue::DebugInfoRef(offset) => Some(EntryRef { offset: offset.0 as u64, supplementary: false }),
-            AttributeValue::DebugInfoRefSup(offset) => Some(EntryRef { offset: offset.0 as u64, supplementary: true }),
+            AttributeValue::DebugInfoRef(offset) => Some(EntryRef { offset: offset.0 as u64, origin: root.origin }),
+            AttributeValue::DebugInfoRefSup(offset) => {
+                Some(EntryRef { offset: offset.0 as u64, origin: Origin::Supplementary })
+            }
             _ => None,
         }
     }
@@ -35,7 +48,7 @@ impl EntryRef {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct FileRef {
     pub unit: usize,
-    pub supplementary: bool,
+    pub origin: Origin,
     pub number: u32,
 }
 
@@ -48,15 +61,22 @@ pub(super) struct FunctionEntry<'a> {
     pub line: u32,
 }
 
-/// The units of a file and of its supplementary file.
-pub(super) struct Library<'a> {
-    pub units: Units<'a>,
-    pub supplementary: Option<Units<'a>>,
+/// The units that the entries of one unit may refer to.
+#[derive(Clone, Copy)]
+pub(super) struct Library<'a, 'l> {
+    pub units: &'l Units<'a>,
+    pub supplementary: Option<&'l Units<'a>>,
+    /// Those that hold the entries of the unit, and its number among them, if it is a skeleton.
+    pub split: Option<(&'l Units<'a>, usize)>,
 }
 
-impl<'a> Library<'a> {
-    pub fn units(&self, supplementary: bool) -> Option<&Units<'a>> {
-        if supplementary { self.supplementary.as_ref() } else { Some(&self.units) }
+impl<'a, 'l> Library<'a, 'l> {
+    pub fn units(&self, origin: Origin) -> Option<&'l Units<'a>> {
+        match origin {
+            Origin::Own => Some(self.units),
+            Origin::Supplementary => self.supplementary,
+            Origin::Split => self.split.map(|split| split.0),
+        }
     }
 
     /// Follows an entry to its abstract origin or its declaration. Each fact is taken where it is met first: a
@@ -66,7 +86,7 @@ impl<'a> Library<'a> {
         let mut next = Some(entry);
         for _ in 0..LONGEST_PATH {
             let Some(entry) = next.take() else { break };
-            let Some(units) = self.units(entry.supplementary) else { break };
+            let Some(units) = self.units(entry.origin) else { break };
             let Some(unit) = units.holding(entry.offset) else { break };
             let Some(root) = units.root(unit) else { break };
             next = read(units, unit, root, entry, &mut function).ok().flatten();
@@ -102,14 +122,11 @@ fn read<'a>(
             constants::DW_AT_decl_file if function.file.is_none() => {
                 if let AttributeValue::FileIndex(file) = entries.read_attribute(*spec)?.value() {
                     let number = u32::try_from(file).unwrap_or(u32::MAX);
-                    function.file = Some(FileRef { unit: number_of_unit, supplementary: entry.supplementary, number });
+                    function.file = Some(FileRef { unit: number_of_unit, origin: entry.origin, number });
                 }
             }
             constants::DW_AT_abstract_origin | constants::DW_AT_specification => {
-                let value = entries.read_attribute(*spec)?.value();
-                let target = EntryRef::of_value(root, value);
-                // Within the supplementary file references stay there.
-                next = target.map(|t| EntryRef { supplementary: t.supplementary || entry.supplementary, ..t });
+                next = EntryRef::of_value(root, entries.read_attribute(*spec)?.value());
             }
             _ => entries.skip_attributes(std::slice::from_ref(spec))?,
         }

@@ -2,9 +2,9 @@
 
 use super::format::line_program;
 use super::lines::{self, FileTable, Place};
-use super::names::{EntryRef, FileRef, Library};
+use super::names::{EntryRef, FileRef, Library, Origin};
 use super::tree::{self, Tree};
-use super::units::{UnitRoot, Units};
+use super::units::UnitRoot;
 use crate::code::Code;
 use crate::resolution::{FileId, Frame, FunctionId, SourceFile};
 use rustc_hash::FxHashMap;
@@ -34,12 +34,10 @@ pub(crate) struct UnitFrames<'a> {
 }
 
 /// Resolves the sorted addresses of one unit.
-pub(super) fn resolve<'a>(library: &Library<'a>, number: usize, code: &Code, addresses: &[u64]) -> UnitFrames<'a> {
-    let units = &library.units;
-    let Some(root) = units.root(number) else { return UnitFrames::default() };
+pub(super) fn resolve<'a>(library: Library<'a, '_>, number: usize, code: &Code, addresses: &[u64]) -> UnitFrames<'a> {
+    let Some(root) = library.units.root(number) else { return UnitFrames::default() };
     let mut build = Build {
         library,
-        units,
         number,
         out: UnitFrames::default(),
         tables: FxHashMap::default(),
@@ -47,7 +45,11 @@ pub(super) fn resolve<'a>(library: &Library<'a>, number: usize, code: &Code, add
         functions: FxHashMap::default(),
     };
     let places = build.places(root, addresses);
-    let tree = tree::walk(units, root, code, addresses);
+    let (units, with_entries) = match library.split.and_then(|(units, number)| Some((units, units.root(number)?))) {
+        Some(split) => split,
+        None => (library.units, root),
+    };
+    let tree = tree::walk(units, with_entries, code, addresses);
     if let Some(error) = tree.error {
         build.out.damage.push(format!("entries of a unit are damaged: {error}"));
     }
@@ -56,12 +58,11 @@ pub(super) fn resolve<'a>(library: &Library<'a>, number: usize, code: &Code, add
 }
 
 struct Build<'a, 'l> {
-    library: &'l Library<'a>,
-    units: &'l Units<'a>,
+    library: Library<'a, 'l>,
     number: usize,
     out: UnitFrames<'a>,
     /// The file tables of this unit and of those that its entries refer to.
-    tables: FxHashMap<(usize, bool), Option<FileTable<'a>>>,
+    tables: FxHashMap<(usize, Origin), Option<FileTable<'a>>>,
     files: FxHashMap<FileRef, Option<FileId>>,
     functions: FxHashMap<EntryRef, Option<FunctionId>>,
 }
@@ -74,9 +75,9 @@ impl<'a> Build<'a, '_> {
     fn places(&mut self, root: &UnitRoot<'a>, addresses: &[u64]) -> Vec<Place> {
         let none = || vec![Place::NONE; addresses.len()];
         let Some(offset) = root.lines else { return none() };
-        match line_program(&self.units.dwarf, &root.unit, offset) {
+        match line_program(&self.library.units.dwarf, &root.unit, offset) {
             Ok(program) => {
-                self.tables.insert((self.number, false), Some(FileTable::new(&program, &root.unit)));
+                self.tables.insert((self.number, Origin::Own), Some(FileTable::new(&program, &root.unit)));
                 let (places, damaged) = lines::places(program, addresses);
                 if damaged > 0 {
                     self.out.damage.push("a line program is damaged".to_owned());
@@ -176,16 +177,21 @@ impl<'a> Build<'a, '_> {
     }
 
     fn own_file(&mut self, number: u32) -> Option<FileId> {
-        self.file(FileRef { unit: self.number, supplementary: false, number })
+        self.file(FileRef { unit: self.number, origin: Origin::Own, number })
     }
 
     fn file(&mut self, file: FileRef) -> Option<FileId> {
         if let Some(known) = self.files.get(&file) {
             return *known;
         }
-        let units = self.library.units(file.supplementary)?;
-        let root = units.root(file.unit)?;
-        let table = self.tables.entry((file.unit, file.supplementary)).or_insert_with(|| {
+        // Split entries have no file table of their own: their numbers are of the skeleton's.
+        let FileRef { unit, origin, .. } = match file.origin {
+            Origin::Split => FileRef { unit: self.number, origin: Origin::Own, ..file },
+            _ => file,
+        };
+        let units = self.library.units(origin)?;
+        let root = units.root(unit)?;
+        let table = self.tables.entry((unit, origin)).or_insert_with(|| {
             let program = line_program(&units.dwarf, &root.unit, root.lines?).ok()?;
             Some(FileTable::new(&program, &root.unit))
         });

@@ -5,6 +5,7 @@ use super::format::{
     bytes, constants, default_bases, line_program,
 };
 use super::lines;
+use super::names::Origin;
 use super::ranges::RangeAttributes;
 use crate::code::Code;
 use heatline_profile::{FileOffset, Problems};
@@ -13,6 +14,7 @@ use rayon::prelude::*;
 /// A unit with what its root entry says.
 pub(super) struct UnitRoot<'a> {
     pub unit: Unit<'a>,
+    pub origin: Origin,
     pub lines: Option<DebugLineOffset>,
     /// The code that the root claims, or, where it claims none, that its line program covers.
     pub ranges: Vec<(u64, u64)>,
@@ -30,10 +32,17 @@ pub(super) struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    /// Reads all roots. A damaged unit is left out and counted.
-    pub fn read(dwarf: Dwarf<'a>, code: &Code, problems: &mut Problems) -> Units<'a> {
+    /// Reads all roots. A damaged unit is left out and counted. `skeleton` is the one whose file this is.
+    pub fn read(
+        dwarf: Dwarf<'a>,
+        code: &Code,
+        origin: Origin,
+        skeleton: Option<&Unit<'a>>,
+        problems: &mut Problems,
+    ) -> Units<'a> {
         let starts = starts(&dwarf, problems);
-        let read: Vec<_> = starts.par_iter().map(|start| (*start, root(&dwarf, *start, code))).collect();
+        let read = |start: &u64| (*start, root(&dwarf, *start, code, origin, skeleton));
+        let read: Vec<_> = starts.par_iter().map(read).collect();
         let mut roots = Vec::with_capacity(read.len());
         for (start, root) in read {
             if let Err(e) = &root {
@@ -94,7 +103,13 @@ struct Root<'a> {
     plain_types: bool,
 }
 
-fn root<'a>(dwarf: &Dwarf<'a>, start: u64, code: &Code) -> Result<UnitRoot<'a>, Error> {
+fn root<'a>(
+    dwarf: &Dwarf<'a>,
+    start: u64,
+    code: &Code,
+    origin: Origin,
+    skeleton: Option<&Unit<'a>>,
+) -> Result<UnitRoot<'a>, Error> {
     let offset = usize::try_from(start).map_err(|_| Error::UnsupportedOffset)?;
     let header = dwarf.unit_header(DebugInfoOffset(offset))?;
     let mut unit = default_bases(dwarf, header)?;
@@ -109,7 +124,10 @@ fn root<'a>(dwarf: &Dwarf<'a>, start: u64, code: &Code) -> Result<UnitRoot<'a>, 
         let attribute = entries.read_attribute(*spec)?;
         seen.take(attribute.name(), attribute.value(), &mut unit);
     }
-    finish(dwarf, unit, seen, code)
+    if let Some(skeleton) = skeleton {
+        unit.copy_relocated_attributes(skeleton);
+    }
+    finish(dwarf, unit, origin, seen, code)
 }
 
 impl<'a> Root<'a> {
@@ -140,7 +158,13 @@ impl<'a> Root<'a> {
     }
 }
 
-fn finish<'a>(dwarf: &Dwarf<'a>, mut unit: Unit<'a>, seen: Root<'a>, code: &Code) -> Result<UnitRoot<'a>, Error> {
+fn finish<'a>(
+    dwarf: &Dwarf<'a>,
+    mut unit: Unit<'a>,
+    origin: Origin,
+    seen: Root<'a>,
+    code: &Code,
+) -> Result<UnitRoot<'a>, Error> {
     let text = |unit: &Unit<'a>, value: Option<Value<'a>>| value.and_then(|v| dwarf.attr_string(unit, v).ok());
     unit.name = text(&unit, seen.name);
     unit.comp_dir = text(&unit, seen.comp_dir);
@@ -160,7 +184,7 @@ fn finish<'a>(dwarf: &Dwarf<'a>, mut unit: Unit<'a>, seen: Root<'a>, code: &Code
         let program = line_program(dwarf, &unit, offset)?;
         ranges.extend(lines::sequences(program).into_iter().filter(|range| code.contains(range.0)));
     }
-    Ok(UnitRoot { unit, lines: seen.lines, ranges, plain_types: seen.plain_types, dwo_name })
+    Ok(UnitRoot { unit, origin, lines: seen.lines, ranges, plain_types: seen.plain_types, dwo_name })
 }
 
 fn is_c_family(language: constants::DwLang) -> bool {

@@ -1,6 +1,6 @@
 //! Debug information in files beside the binary.
 
-use crate::tools::{Disk, folder, plain, resolve, run, symbols, write};
+use crate::tools::{Disk, fill_declared_files, folder, plain, resolve, run, symbolizer, symbols, write};
 use heatline_profile::{Silent, Svma};
 use heatline_symbols::{DebugFile, Image, Locate, Nowhere, Reason, Resolution, Storage};
 use std::path::{Path, PathBuf};
@@ -106,4 +106,86 @@ fn a_missing_separate_file_is_named() {
     Image::open(Disk::open(&folder.join("whole")), &locate).expect("it opens");
     assert!(locate.asked.lock().expect("one thread").is_empty());
     assert!(Image::open(Disk::open(&folder.join("whole")), &Nowhere).is_ok());
+}
+
+/// Two units, so that each asks for its own file.
+fn split(name: &str, command: &str) -> PathBuf {
+    let folder = folder(&format!("split-{name}"));
+    write(&folder, "program.c", PROGRAM);
+    let second = PROGRAM.replace("one", "other").replace("main", "second");
+    write(&folder, "second.c", &second);
+    run(&folder, &format!("{command} -O2 -gsplit-dwarf -c program.c -o program.o"));
+    run(&folder, &format!("{command} -O2 -gsplit-dwarf -c second.c -o second.o"));
+    run(&folder, "gcc program.o second.o -o whole");
+    folder
+}
+
+/// Finds split units by the recorded folder and name, or in the package beside the binary.
+struct Split<'a> {
+    folder: &'a Path,
+    package: bool,
+}
+
+impl Locate for Split<'_> {
+    fn locate(&self, wanted: &DebugFile<'_>) -> Option<Arc<dyn Storage>> {
+        match wanted {
+            DebugFile::Dwo { folder, name, .. } if !self.package => {
+                let path = Path::new(folder.expect("a compilation folder")).join(name);
+                path.exists().then(|| Disk::open(&path))
+            }
+            DebugFile::Package if self.package => Some(Disk::open(&self.folder.join("whole.dwp"))),
+            _ => None,
+        }
+    }
+}
+
+#[track_caller]
+fn check_split(folder: &Path, locate: &dyn Locate) -> Resolution {
+    let whole = folder.join("whole");
+    let wanted = ["one", "main", "other", "second"];
+    let functions: Vec<_> = symbols(&whole).into_iter().filter(|s| wanted.contains(&s.name.as_str())).collect();
+    let addresses: Vec<u64> = functions.iter().flat_map(|s| s.start..s.start + s.size).collect();
+    let image = Image::open(Disk::open(&whole), locate).expect("it opens");
+    let svmas: Vec<_> = addresses.iter().map(|a| Svma(*a)).collect();
+    let resolution = image.resolve_with(&svmas, locate, &Silent).expect("it resolves");
+    let mut theirs = symbolizer(&whole, &addresses);
+    assert!(theirs.iter().any(|frames| frames.len() == 2));
+    for (i, theirs) in theirs.iter_mut().enumerate() {
+        let ours = plain(&resolution, i);
+        fill_declared_files(theirs, &ours);
+        assert_eq!(&ours, theirs, "at {:#x}", addresses[i]);
+    }
+    resolution
+}
+
+#[test]
+fn split_units_are_read_from_their_files() {
+    let compilers = ["clang-19 -gdwarf-5", "clang-19 -gdwarf-4", "gcc -gdwarf-5", "gcc -gdwarf-4"];
+    for (i, command) in compilers.iter().enumerate() {
+        let folder = split(&i.to_string(), command);
+        let resolution = check_split(&folder, &Split { folder: &folder, package: false });
+        assert!(resolution.problems.is_empty(), "{command}: {:?}", resolution.problems);
+    }
+}
+
+#[test]
+fn split_units_are_read_from_a_package() {
+    for (i, command) in ["clang-19 -gdwarf-5", "clang-19 -gdwarf-4"].iter().enumerate() {
+        let folder = split(&format!("package-{i}"), command);
+        run(&folder, "llvm-dwp-19 -e whole -o whole.dwp");
+        let resolution = check_split(&folder, &Split { folder: &folder, package: true });
+        assert!(resolution.problems.is_empty(), "{command}: {:?}", resolution.problems);
+    }
+}
+
+#[test]
+fn a_missing_split_file_is_named_and_lines_stay() {
+    let folder = split("missing", "clang-19 -gdwarf-5");
+    let whole = folder.join("whole");
+    let one = symbols(&whole).into_iter().find(|s| s.name == "one").expect("a symbol");
+    let resolution = resolve(&whole, &[one.start]);
+    let frames = plain(&resolution, 0);
+    assert_eq!((frames.len(), frames[0].function.as_str(), frames[0].line), (1, "one", 2));
+    let messages: Vec<_> = resolution.problems.iter().map(|p| p.message.clone()).collect();
+    assert_eq!(messages, ["program.dwo holds functions and inlined calls and was not found"]);
 }
