@@ -102,9 +102,8 @@ pub(crate) fn read_part(storage: &dyn Storage, offset: u64, size: u64) -> io::Re
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let size = usize::try_from(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    bytes.resize(size, 0);
+    // Zeroed by the system, page by page as they are filled.
+    let mut bytes = vec![0; size];
     storage.read_at(offset, &mut bytes)?;
     Ok(bytes)
 }

@@ -8,8 +8,8 @@ use gimli::{
 use heatline_profile::Problems;
 
 pub(super) use gimli::{
-    AttributeSpecification, AttributeValue, DebugInfoOffset, DebugLineOffset, DwoId, Error, LineRow, Reader, Section,
-    UnitOffset, UnitType, constants,
+    Abbreviation, AttributeSpecification, AttributeValue, DebugInfoOffset, DebugLineOffset, DwoId, Error, LineRow,
+    Reader, Section, UnitOffset, UnitType, constants,
 };
 
 /// Part of a section, with its byte order.

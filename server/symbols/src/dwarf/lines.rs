@@ -110,10 +110,11 @@ fn each_sequence(program: LineProgram<'_>, rows: &mut Vec<Row>, mut ended: impl 
 }
 
 fn place(row: &LineRow) -> Place {
+    let line = row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or(0);
     Place {
         file: u32::try_from(row.file_index()).unwrap_or(u32::MAX - 1),
-        line: row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or(0),
-        column: super::format::column(row),
+        line,
+        column: if line == 0 { 0 } else { super::format::column(row) },
     }
 }
 

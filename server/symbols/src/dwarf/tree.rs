@@ -1,6 +1,8 @@
 //! The tree of entries of a unit: which function, inlined or not, is innermost at each address.
 
-use super::format::{AttributeValue, Entries, Error, Slice, UnitOffset, Value, constants};
+use super::format::{
+    Abbreviation, AttributeSpecification, AttributeValue, Entries, Error, Slice, UnitOffset, Value, constants,
+};
 use super::names::EntryRef;
 use super::ranges::RangeAttributes;
 use super::units::{UnitRoot, Units};
@@ -52,17 +54,42 @@ struct Walk<'a, 'u> {
     tree: Tree,
     open: Vec<Open>,
     covers_left: usize,
+    /// Over functions without wanted addresses.
+    may_jump: bool,
+    jumped: bool,
 }
 
-/// Walks all entries of a unit. `addresses` are sorted.
+/// With fewer addresses per byte of entries than one in so many, most functions hold none and are jumped over.
+const SPARSE: usize = 256;
+
+/// Walks the entries of a unit. `addresses` are sorted.
+///
+/// Functions inside functions that hold no wanted address are met only on the way through all entries, which is taken
+/// where the short way leaves an address without function.
 pub(super) fn walk<'a>(units: &Units<'a>, root: &UnitRoot<'a>, code: &Code, addresses: &[u64]) -> Tree {
+    let sparse = addresses.len() < root.unit.header.unit_length() / SPARSE;
+    let (tree, jumped) = walk_once(units, root, code, addresses, sparse);
+    if jumped && tree.innermost.contains(&0) {
+        return walk_once(units, root, code, addresses, false).0;
+    }
+    tree
+}
+
+fn walk_once<'a>(
+    units: &Units<'a>,
+    root: &UnitRoot<'a>,
+    code: &Code,
+    addresses: &[u64],
+    may_jump: bool,
+) -> (Tree, bool) {
     let tree = Tree { nodes: Vec::new(), innermost: vec![0; addresses.len()], error: None };
     let covers_left = addresses.len().saturating_mul(MOST_COVERS);
-    let mut walk = Walk { units, root, code, addresses, tree, open: Vec::new(), covers_left };
+    let open = Vec::new();
+    let mut walk = Walk { units, root, code, addresses, tree, open, covers_left, may_jump, jumped: false };
     if let Err(error) = walk.entries() {
         walk.tree.error = Some(error);
     }
-    walk.tree
+    (walk.tree, walk.jumped)
 }
 
 /// The attributes of a function or of an inlined call.
@@ -70,6 +97,7 @@ pub(super) fn walk<'a>(units: &Units<'a>, root: &UnitRoot<'a>, code: &Code, addr
 struct Attributes<'a> {
     ranges: RangeAttributes<'a>,
     origin: Option<Value<'a>>,
+    sibling: Option<Value<'a>>,
     call_file: u32,
     call_line: u32,
     call_column: u32,
@@ -85,32 +113,10 @@ impl<'a> Walk<'a, '_> {
             let offset = entries.next_offset();
             let depth = base + entries.next_depth();
             let Some(abbreviation) = entries.read_abbreviation()? else { continue };
-            let specs = abbreviation.attributes();
             while self.open.last().is_some_and(|open| open.depth >= depth) {
                 self.open.pop();
             }
-            let mut sibling = None;
-            match abbreviation.tag() {
-                constants::DW_TAG_subprogram | constants::DW_TAG_inlined_subroutine => {
-                    let inlined = abbreviation.tag() == constants::DW_TAG_inlined_subroutine;
-                    if inlined && self.open.last().is_some_and(|open| open.node == 0) {
-                        entries.skip_attributes(specs)?;
-                        continue;
-                    }
-                    let attributes = read_function(&mut entries, specs)?;
-                    self.function(offset, depth, inlined, &attributes)?;
-                }
-                tag if self.can_jump(tag) && abbreviation.has_children() => {
-                    for spec in specs {
-                        if spec.name() == constants::DW_AT_sibling {
-                            sibling = Some(entries.read_attribute(*spec)?.value());
-                        } else {
-                            entries.skip_attributes(std::slice::from_ref(spec))?;
-                        }
-                    }
-                }
-                _ => entries.skip_attributes(specs)?,
-            }
+            let sibling = self.entry(&mut entries, abbreviation, offset, depth)?;
             if let Some(AttributeValue::UnitRef(next)) = sibling
                 && next > entries.next_offset()
                 && let Ok(after) = unit.entries_raw(Some(next))
@@ -120,6 +126,31 @@ impl<'a> Walk<'a, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes an entry in; where to go on if nothing below it is of interest.
+    fn entry(
+        &mut self,
+        entries: &mut Entries<'a, '_>,
+        abbreviation: &Abbreviation,
+        offset: UnitOffset,
+        depth: isize,
+    ) -> Result<Option<Value<'a>>, Error> {
+        let (tag, specs) = (abbreviation.tag(), abbreviation.attributes());
+        let inlined = tag == constants::DW_TAG_inlined_subroutine;
+        let within_nothing = inlined && self.open.last().is_some_and(|open| open.node == 0);
+        if tag == constants::DW_TAG_subprogram || inlined && !within_nothing {
+            let attributes = read_function(entries, specs)?;
+            let covers = self.function(offset, depth, inlined, &attributes)?;
+            let sibling = attributes.sibling.filter(|_| !covers && !inlined && self.may_jump);
+            self.jumped |= sibling.is_some();
+            return Ok(sibling);
+        }
+        if abbreviation.has_children() && self.can_jump(tag) {
+            return read_sibling(entries, specs);
+        }
+        entries.skip_attributes(specs)?;
+        Ok(None)
     }
 
     /// Whether entries of that kind have no code below them.
@@ -143,7 +174,7 @@ impl<'a> Walk<'a, '_> {
         depth: isize,
         inlined: bool,
         attributes: &Attributes<'a>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let outer = self.open.last().filter(|_| inlined);
         let within = outer.map_or(0..self.addresses.len(), |open| open.within.clone());
         let inlining = outer.map_or(0, |open| open.inlining + 1);
@@ -168,7 +199,7 @@ impl<'a> Walk<'a, '_> {
         } else {
             self.open.push(Open { depth, node: 0, within: 0..0, inlining });
         }
-        Ok(())
+        Ok(node as usize == self.tree.nodes.len())
     }
 
     /// Marks the addresses that the ranges cover; where from and to they reach, if there are any.
@@ -208,10 +239,22 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-fn read_function<'a>(
+fn read_sibling<'a>(
     entries: &mut Entries<'a, '_>,
-    specs: &[super::format::AttributeSpecification],
-) -> Result<Attributes<'a>, Error> {
+    specs: &[AttributeSpecification],
+) -> Result<Option<Value<'a>>, Error> {
+    let mut sibling = None;
+    for spec in specs {
+        if spec.name() == constants::DW_AT_sibling {
+            sibling = Some(entries.read_attribute(*spec)?.value());
+        } else {
+            entries.skip_attributes(std::slice::from_ref(spec))?;
+        }
+    }
+    Ok(sibling)
+}
+
+fn read_function<'a>(entries: &mut Entries<'a, '_>, specs: &[AttributeSpecification]) -> Result<Attributes<'a>, Error> {
     let mut seen = Attributes::default();
     for spec in specs {
         match spec.name() {
@@ -219,6 +262,7 @@ fn read_function<'a>(
                 let attribute = entries.read_attribute(*spec)?;
                 seen.ranges.take(spec.name(), attribute.value());
             }
+            constants::DW_AT_sibling => seen.sibling = Some(entries.read_attribute(*spec)?.value()),
             constants::DW_AT_abstract_origin => seen.origin = Some(entries.read_attribute(*spec)?.value()),
             constants::DW_AT_call_file => {
                 seen.call_file = match entries.read_attribute(*spec)?.value() {

@@ -2,9 +2,9 @@
 
 use crate::tools::{Random, folder, run, write};
 use heatline_profile::{AddressSpace, ModuleAddress, Silent, Svma};
-use heatline_symbols::{Image, Nowhere, Resolution};
+use heatline_symbols::{DebugFile, Image, Locate, Nowhere, Resolution, Storage};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 const TINY: &str = "static inline __attribute__((always_inline)) int twice(int n) { return n * 2 + (n >> 3); }\n\
     __attribute__((noinline)) int one(int n) { return twice(n) + twice(n + 1); }\n\
@@ -18,15 +18,19 @@ fn tiny(name: &str, options: &str) -> Vec<u8> {
     std::fs::read(folder.join("tiny")).expect("built")
 }
 
+/// Built once for all tests.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
-    let build = |name, options| (name, tiny(name, options));
-    vec![
-        build("dwarf-5", "-gdwarf-5"),
-        build("dwarf-4", "-gdwarf-4"),
-        build("dwarf-2", "-gdwarf-2"),
-        build("zlib", "-gdwarf-5 -gz=zlib"),
-        build("zstd", "-gdwarf-4 -gz=zstd"),
-    ]
+    static KINDS: LazyLock<Vec<(&str, Vec<u8>)>> = LazyLock::new(|| {
+        let build = |name, options| (name, tiny(name, options));
+        vec![
+            build("dwarf-5", "-gdwarf-5"),
+            build("dwarf-4", "-gdwarf-4"),
+            build("dwarf-2", "-gdwarf-2"),
+            build("zlib", "-gdwarf-5 -gz=zlib"),
+            build("zstd", "-gdwarf-4 -gz=zstd"),
+        ]
+    });
+    KINDS.clone()
 }
 
 /// Opens and resolves; what comes out must only hang together.
@@ -146,4 +150,35 @@ fn a_section_that_claims_to_unpack_to_gigabytes_is_not_believed() {
     bytes[at + 8..at + 16].copy_from_slice(&(8u64 << 30).to_le_bytes());
     let resolution = exercise(bytes).expect("it opens");
     assert!(resolution.problems.iter().any(|p| p.kind == "debug-section" && p.message.contains("8589934592")));
+}
+
+/// Split files are believed no more than binaries.
+#[test]
+fn changed_bytes_of_split_files() {
+    struct Changed(Vec<u8>);
+    impl Locate for Changed {
+        fn locate(&self, wanted: &DebugFile<'_>) -> Option<Arc<dyn Storage>> {
+            let wanted = matches!(wanted, DebugFile::Dwo { .. });
+            wanted.then(|| Arc::new(self.0.clone()) as Arc<dyn Storage>)
+        }
+    }
+    let folder = folder("damage-split");
+    write(&folder, "tiny.c", TINY);
+    run(&folder, "clang-19 -O2 -gdwarf-5 -gsplit-dwarf -c tiny.c -o tiny.o");
+    run(&folder, "ld.lld-19 tiny.o -o tiny");
+    let image = Image::open(crate::tools::Disk::open(&folder.join("tiny")), &Nowhere).expect("it opens");
+    let bytes = std::fs::read(folder.join("tiny.dwo")).expect("built");
+    let addresses: Vec<_> = (0x20_0000..0x20_4000).step_by(4).map(Svma).collect();
+    let sound = image.resolve_with(&addresses, &Changed(bytes.clone()), &Silent).expect("it resolves");
+    assert!(sound.functions.iter().any(|f| f.name == "twice"));
+    let mut random = Random(0x1234_5678);
+    for _ in 0..1000 {
+        let mut bytes = bytes.clone();
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = if random.below(2) == 0 { 0xff } else { random.next() as u8 };
+        }
+        let resolution = image.resolve_with(&addresses, &Changed(bytes), &Silent).expect("it resolves");
+        assert!(resolution.problems.iter().all(|p| !p.message.contains("no check caught")));
+    }
 }

@@ -4,14 +4,14 @@ use crate::tools::{
     Disk, Plain, fill_declared_files, folder, open, plain, resolve, run, section, symbolizer, symbols, write,
 };
 use heatline_profile::{AddressSpace, Identity, ModuleAddress, Silent, Svma};
-use heatline_symbols::{Image, Nowhere, Reason};
+use heatline_symbols::{Image, ImageKind, Nowhere, Reason};
 use std::path::{Path, PathBuf};
 
 /// Small, of two files, with an inlined call, a constant that marks its place in the file, a call that never returns
 /// as the last instruction of its function, and a function that nothing calls.
 const SMALL: &str = r#"#include "twice.h"
 __attribute__((noinline, section(".text.hot"))) long marked(long n) {
-    volatile long mark = 0x1122334455667788;
+    volatile long long mark = 0x1122334455667788;
     return mark + twice(n);
 }
 
@@ -120,6 +120,39 @@ fn several_executable_segments() {
     let executable = headers.lines().filter(|line| line.contains("LOAD") && line.contains("R E")).count();
     assert!(executable >= 2, "{headers}");
     check(&binary);
+}
+
+#[test]
+fn windows_images_with_dwarf() {
+    let folder = folder("layout-pe");
+    write(&folder, "small.c", SMALL);
+    write(&folder, "twice.h", TWICE);
+    for version in [4, 5] {
+        let target = "--target=x86_64-w64-mingw32 -ffreestanding -O2 -fno-stack-check";
+        run(&folder, &format!("clang-19 {target} -gdwarf-{version} -Dmain=start -c small.c -o small.o"));
+        run(&folder, "ld.lld-19 -m i386pep -e start --build-id small.o -o small.exe");
+        let binary = folder.join("small.exe");
+        let (base, text) = (0x1_4000_0000, 0x1000);
+        let addresses: Vec<u64> = (base + text..base + text + 0x100).collect();
+        let resolution = resolve(&binary, &addresses);
+        assert!(resolution.problems.is_empty(), "{:?}", resolution.problems);
+        let theirs = symbolizer(&binary, &addresses);
+        assert!(theirs.iter().any(|frames| frames.len() == 2));
+        // Where no function is declared it is padding, which the symbol table names.
+        let is_padding = |frames: &[Plain]| frames.last().is_none_or(|frame| frame.declared.1 == 0);
+        for (i, theirs) in theirs.iter().enumerate().filter(|(_, theirs)| !is_padding(theirs)) {
+            assert_eq!(&plain(&resolution, i), theirs, "at {:#x}", addresses[i]);
+        }
+        let image = open(&binary);
+        assert_eq!(image.kind(), ImageKind::Pe);
+        assert_eq!(image.to_svma(ModuleAddress(text), AddressSpace::Rva), Some(Svma(base + text)));
+        let by_offset = image.to_svma(ModuleAddress(mark(&binary)), AddressSpace::FileOffset).expect("in a section");
+        assert!(is_of(&plain(&resolve(&binary, &[by_offset.0]), 0), "marked"));
+        let directory = run(&folder, "llvm-readobj-19 --coff-debug-directory small.exe");
+        let Some(Identity::Pdb(id)) = image.identity() else { panic!("no identity") };
+        assert!(directory.contains(&format!("PDBGUID: {{{}}}", id.guid_text())), "{directory}");
+        assert!(directory.contains(&format!("PDBAge: {}", id.age)), "{directory}");
+    }
 }
 
 #[test]

@@ -122,7 +122,8 @@ fn symbolizer_line(line: &str) -> Vec<Plain> {
         function: text(&frame["FunctionName"]),
         file: text(&frame["FileName"]),
         line: frame["Line"].as_u64().unwrap_or(0),
-        column: frame["Column"].as_u64().unwrap_or(0),
+        // A column of no line says nothing.
+        column: frame["Column"].as_u64().filter(|_| frame["Line"] != 0).unwrap_or(0),
         declared: (text(&frame["StartFileName"]), frame["StartLine"].as_u64().unwrap_or(0)),
     };
     frames.iter().map(frame).filter(|f| !f.function.is_empty() || !f.file.is_empty()).collect()
@@ -163,7 +164,7 @@ pub struct Symbol {
 }
 
 pub fn symbols(binary: &Path) -> Vec<Symbol> {
-    let text = run(Path::new("/"), &format!("nm --print-size --defined-only {}", binary.display()));
+    let text = run(Path::new("/"), &format!("llvm-nm-19 --print-size --defined-only {}", binary.display()));
     let parse = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
         let [start, size, kind, name] = words.as_slice() else { return None };
