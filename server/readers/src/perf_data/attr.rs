@@ -64,6 +64,12 @@ pub(crate) struct Attr {
     pub read_format: u64,
     pub breakpoint_kind: u32,
     pub config1: u64,
+    pub config2: u64,
+    pub branch_sample_type: u64,
+    pub user_registers: u64,
+    pub interrupt_registers: u64,
+    pub config3: u64,
+    pub config4: u64,
     flags: u64,
 }
 
@@ -81,7 +87,23 @@ impl Attr {
         let _wakeup = cursor.u32()?;
         let breakpoint_kind = cursor.u32()?;
         let config1 = cursor.u64()?;
-        Some(Attr { kind, config, sample_period, sample_type, read_format, breakpoint_kind, config1, flags })
+        let later = |at: usize| order.u64_at(bytes, at).unwrap_or(0);
+        Some(Attr {
+            kind,
+            config,
+            sample_period,
+            sample_type,
+            read_format,
+            breakpoint_kind,
+            config1,
+            config2: later(64),
+            branch_sample_type: later(72),
+            user_registers: later(80),
+            interrupt_registers: later(96),
+            config3: later(128),
+            config4: later(136),
+            flags,
+        })
     }
 
     fn has(&self, bit: u32) -> bool {

@@ -65,6 +65,9 @@ pub(crate) struct Progress {
 pub(crate) trait Visit {
     /// Takes the whole records that `bytes` start with, up to one with a payload; `Err` ends the reading.
     fn block(&mut self, bytes: &[u8], offset: u64) -> Result<Progress, PerfDataError>;
+
+    /// Takes the next part of the payload of the last record, if the input cannot be read again.
+    fn payload(&mut self, bytes: &[u8]);
 }
 
 /// Where blocks come from.
@@ -84,17 +87,6 @@ impl Source<'_> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => return other,
             }
-        }
-    }
-
-    /// Skips bytes and says how many could be skipped; in a file possibly past its end.
-    fn skip(&mut self, count: u64) -> io::Result<u64> {
-        match self {
-            Source::File(file) => {
-                let distance = i64::try_from(count).map_err(|_| io::Error::from(ErrorKind::UnexpectedEof))?;
-                file.seek(SeekFrom::Current(distance)).map(|_| count)
-            }
-            Source::Stream(stream) => io::copy(&mut stream.take(count), &mut io::sink()),
         }
     }
 }
@@ -152,7 +144,7 @@ impl<'a> Blocks<'a> {
                 return Ok(Some(End::BadSize { offset: self.offset, size }));
             }
             if payload > 0 {
-                if !self.skip(payload)? {
+                if !self.skip(payload, visitor)? {
                     return Ok(Some(End::Cut { offset: self.offset }));
                 }
             } else if full {
@@ -190,21 +182,36 @@ impl<'a> Blocks<'a> {
         Ok(true)
     }
 
-    /// Skips what follows a record outside of its size; whether it was all there.
-    fn skip(&mut self, count: u64) -> io::Result<bool> {
-        let buffered = count.min((self.end - self.start) as u64);
-        self.start += buffered as usize;
-        self.offset = self.offset.saturating_add(buffered);
-        let beyond = count - buffered;
-        if beyond == 0 {
-            return Ok(true);
+    /// Passes over what follows a record outside of its size; whether it was all there.
+    fn skip(&mut self, count: u64, visitor: &mut impl Visit) -> io::Result<bool> {
+        let mut left = match self.limit {
+            Some(limit) => count.min(limit.saturating_sub(self.offset)),
+            None => count,
+        };
+        let whole = left == count;
+        loop {
+            let buffered = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.start);
+            if matches!(self.source, Source::Stream(_)) {
+                visitor.payload(self.buffer.get(self.start..self.start + buffered).unwrap_or(&[]));
+            }
+            self.start += buffered;
+            self.offset += buffered as u64;
+            left -= buffered as u64;
+            if left == 0 {
+                return Ok(whole);
+            }
+            if let Source::File(file) = &mut self.source {
+                let Ok(distance) = i64::try_from(left) else { return Ok(false) };
+                file.seek(SeekFrom::Current(distance))?;
+                self.offset = self.offset.saturating_add(left);
+                return Ok(whole);
+            }
+            (self.start, self.end) = (0, 0);
+            self.end = self.source.read(&mut self.buffer)?;
+            if self.end == 0 {
+                return Ok(false);
+            }
         }
-        if self.limit.is_some_and(|limit| limit.saturating_sub(self.offset) < beyond) {
-            return Ok(false);
-        }
-        let skipped = self.source.skip(beyond)?;
-        self.offset = self.offset.saturating_add(skipped);
-        Ok(skipped == beyond)
     }
 }
 

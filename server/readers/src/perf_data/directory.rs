@@ -6,7 +6,7 @@
 use super::blocks::{Blocks, End, Source};
 use super::compressed::Inflater;
 use super::session::Session;
-use super::{PerfDataError, open_file};
+use super::{Files, PerfDataError, open_file};
 use crate::{Folder, ReadOptions, ReadSeek};
 use heatline_profile::{Monitor, Profile};
 use std::io::{Seek, SeekFrom};
@@ -59,7 +59,12 @@ pub fn read_folder(
             .map(|(file, &length)| Member::new(Blocks::sized(BLOCK, Source::File(&mut **file), 0, Some(length)))),
     );
     read_members(&mut members, &mut session, total, range.limit.is_none(), monitor)?;
-    session.finish()
+    drop(members);
+    let mut all: Vec<&mut dyn ReadSeek> = vec![&mut *data];
+    for file in &mut files {
+        all.push(&mut **file);
+    }
+    session.finish(&mut Files(all), monitor)
 }
 
 /// The files `data.0`, `data.1`, … in the order of their numbers.
@@ -102,9 +107,9 @@ fn read_members(
 ) -> Result<(), PerfDataError> {
     let mut complete = 0;
     loop {
-        let Some(member) = members.iter_mut().filter(|member| !member.ended).min_by_key(|member| member.latest) else {
-            return Ok(());
-        };
+        let lagging = members.iter_mut().enumerate().filter(|(_, member)| !member.ended);
+        let Some((number, member)) = lagging.min_by_key(|(_, member)| member.latest) else { return Ok(()) };
+        session.set_member(Some(number));
         session.swap_inflater(&mut member.inflater);
         let end = member.blocks.walk_block(session)?;
         session.swap_inflater(&mut member.inflater);

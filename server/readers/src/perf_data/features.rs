@@ -16,6 +16,7 @@ pub(crate) mod feature {
     pub const CPU_ID: u32 = 9;
     pub const COMMAND_LINE: u32 = 11;
     pub const EVENT_DESCRIPTION: u32 = 12;
+    pub const PMU_MAPPINGS: u32 = 16;
 }
 
 /// An event as the event-description section has it.
@@ -32,7 +33,9 @@ pub(crate) struct Features {
     pub build_ids: Vec<(String, BuildId)>,
     pub events: Vec<Described>,
     pub recording: Recording,
-    cpu_id: Option<String>,
+    pub cpu_id: Option<String>,
+    /// The names of performance units by the type of their events.
+    pub units: Vec<(u32, String)>,
 }
 
 impl Features {
@@ -41,7 +44,15 @@ impl Features {
         use feature::*;
         matches!(
             number,
-            BUILD_ID | OS_RELEASE | VERSION | ARCH | CPU_DESCRIPTION | CPU_ID | COMMAND_LINE | EVENT_DESCRIPTION
+            BUILD_ID
+                | OS_RELEASE
+                | VERSION
+                | ARCH
+                | CPU_DESCRIPTION
+                | CPU_ID
+                | COMMAND_LINE
+                | EVENT_DESCRIPTION
+                | PMU_MAPPINGS
         )
     }
 
@@ -63,6 +74,12 @@ impl Features {
             feature::COMMAND_LINE => {
                 for _ in 0..cursor.u32()? {
                     self.recording.command_line.push(cursor.counted_text()?);
+                }
+            }
+            feature::PMU_MAPPINGS => {
+                for _ in 0..cursor.u32()? {
+                    let kind = cursor.u32()?;
+                    self.units.push((kind, cursor.counted_text()?));
                 }
             }
             feature::EVENT_DESCRIPTION => {

@@ -15,6 +15,8 @@ pub(crate) struct Folding {
     pub world: World,
     pub stacks: StackTable,
     pub fold: SampleFold,
+    /// All changes so far, kept where trace data needs them again.
+    pub history: Option<Vec<(u64, Change)>>,
     frames: Vec<RawFrame>,
     /// Of the frames, outermost first.
     hashes: Vec<u64>,
@@ -28,6 +30,7 @@ impl Folding {
             world: World::new(),
             stacks: StackTable::new(),
             fold: SampleFold::new(),
+            history: Some(Vec::new()),
             frames: Vec::new(),
             hashes: Vec::new(),
             known: KnownStacks::default(),
@@ -148,7 +151,10 @@ impl Sink for Folding {
         self.look_up(id, weight);
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, time: u64, change: Change) {
+        if let Some(history) = &mut self.history {
+            history.push((time, change.clone()));
+        }
         self.world.apply(change);
     }
 }

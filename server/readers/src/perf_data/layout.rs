@@ -25,14 +25,25 @@ pub(crate) struct Layout {
     /// Where a sample's first field of variable size begins.
     variable: u16,
     /// Distances from the end of the other records.
-    trailer: Option<Trailer>,
+    trailer: Option<TrailerLayout>,
 }
 
 /// Distances of the fields behind other records from the records' ends, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Trailer {
+struct TrailerLayout {
     id: Option<u16>,
+    tid: Option<u16>,
     time: Option<u16>,
+    cpu: Option<u16>,
+}
+
+/// The fields behind a record that is no sample, where they were recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Trailer {
+    pub tid: Option<i32>,
+    /// `None` also in records that perf made up.
+    pub time: Option<u64>,
+    pub cpu: Option<u32>,
 }
 
 /// The fields of a sample that precede its variable part. What was not recorded is zero, processes are −1.
@@ -74,9 +85,12 @@ impl Layout {
             cpu: position(bit::CPU),
             period: position(bit::PERIOD),
             variable: 8 * FIXED.iter().filter(|&&f| attr.sample_type & f != 0).count() as u16,
-            trailer: attr
-                .sample_id_all()
-                .then(|| Trailer { id: back(bit::IDENTIFIER).or(back(bit::ID)), time: back(bit::TIME) }),
+            trailer: attr.sample_id_all().then(|| TrailerLayout {
+                id: back(bit::IDENTIFIER).or(back(bit::ID)),
+                tid: back(bit::TID),
+                time: back(bit::TIME),
+                cpu: back(bit::CPU),
+            }),
         }
     }
 
@@ -91,9 +105,18 @@ impl Layout {
         from_end(body, self.trailer?.id?, order)
     }
 
-    /// The time behind a record that is no sample; `None` where there is none, as in records that perf made up.
-    pub fn trailer_time(&self, body: &[u8], order: Order) -> Option<u64> {
-        from_end(body, self.trailer?.time?, order).filter(|&time| is_time(time))
+    /// What lies behind a record that is no sample.
+    pub fn trailer(&self, body: &[u8], order: Order) -> Trailer {
+        let Some(layout) = self.trailer else { return Trailer::default() };
+        let half = |back: Option<u16>, offset: usize| {
+            let at = body.len().checked_sub(back? as usize)?;
+            order.u32_at(body, at + offset)
+        };
+        Trailer {
+            tid: half(layout.tid, 4).map(u32::cast_signed),
+            time: layout.time.and_then(|back| from_end(body, back, order)).filter(|&time| is_time(time)),
+            cpu: half(layout.cpu, 0),
+        }
     }
 
     /// The fields of fixed size of a sample, or `None` if the record is too short for them.

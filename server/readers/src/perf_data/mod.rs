@@ -24,6 +24,8 @@ mod names;
 mod queue;
 mod session;
 mod state;
+#[allow(dead_code)] // Offers decoders of trace data more than each of them uses.
+mod trace;
 mod world;
 
 pub use directory::{FOLDER_MEMBER, read_folder};
@@ -34,6 +36,7 @@ use header::{Header, PIPE_HEADER, Start};
 use heatline_profile::{Cancelled, Monitor, Profile};
 use session::Session;
 use std::io::{self, Read, SeekFrom};
+use trace::FileBytes;
 
 /// Limits on counts that come from the file.
 mod limit {
@@ -105,12 +108,25 @@ pub fn read_file(
 ) -> Result<Profile, PerfDataError> {
     let mut session = Session::empty(options);
     let Some(range) = open_file(file, &mut session)? else {
-        return read_records(Source::File(file), session, monitor);
+        read_records(Source::File(file), &mut session, monitor)?;
+        return session.finish(&mut Files(vec![file]), monitor);
     };
     let mut blocks = Blocks::new(Source::File(file), range.offset, range.limit);
     let end = blocks.walk(&mut session, monitor)?;
     session.ended(end, range.limit.is_none());
-    session.finish()
+    session.finish(&mut Files(vec![file]), monitor)
+}
+
+/// The files of the input, to be read again.
+#[allow(dead_code)] // Only decoders of trace data read it again.
+struct Files<'a>(Vec<&'a mut dyn ReadSeek>);
+
+impl FileBytes for Files<'_> {
+    fn read_at(&mut self, member: usize, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(file) = self.0.get_mut(member) else { return Ok(0) };
+        file.seek(SeekFrom::Start(position))?;
+        file.read(buffer)
+    }
 }
 
 /// Where the records of a file lie.
@@ -150,12 +166,14 @@ pub fn read_stream(
     }
     let mut session = Session::empty(options);
     session.set_order(start.order);
-    read_records(Source::Stream(stream), session, monitor)
+    session.set_member(None);
+    read_records(Source::Stream(stream), &mut session, monitor)?;
+    session.finish(&mut Files(Vec::new()), monitor)
 }
 
-fn read_records(source: Source<'_>, mut session: Session<'_>, monitor: &dyn Monitor) -> Result<Profile, PerfDataError> {
+fn read_records(source: Source<'_>, session: &mut Session<'_>, monitor: &dyn Monitor) -> Result<(), PerfDataError> {
     let mut blocks = Blocks::new(source, PIPE_HEADER, None);
-    let end = blocks.walk(&mut session, monitor)?;
+    let end = blocks.walk(session, monitor)?;
     session.ended(end, false);
-    session.finish()
+    Ok(())
 }

@@ -44,6 +44,11 @@ impl Modules {
         self.find_or_add("[unknown]", ModuleKind::Unmapped, AddressSpace::Avma, &FileIdentity::None)
     }
 
+    #[allow(dead_code)] // For decoders of trace data.
+    pub fn all(&self) -> &[Module] {
+        &self.modules
+    }
+
     /// Gives the modules the build ids that the recorder noted by path, and hands out all.
     pub fn finish(mut self, build_ids: &[(String, BuildId)], problems: &mut Problems) -> Vec<Module> {
         for (path, id) in build_ids {

@@ -33,7 +33,7 @@ struct Waiting {
 /// Takes what comes out of the queue.
 pub(crate) trait Sink {
     fn sample(&mut self, chain: ChainId, weight: u64);
-    fn change(&mut self, change: Change);
+    fn change(&mut self, time: u64, change: Change);
 }
 
 /// What waits for its turn.
@@ -136,11 +136,11 @@ impl Queue {
         let mut changes = changes.into_iter().peekable();
         for sample in self.samples.drain(..due) {
             while let Some(change) = changes.next_if(|c| (c.time, c.order) < (sample.time, sample.order)) {
-                sink.change(change.change);
+                sink.change(change.time, change.change);
             }
             sink.sample(sample.chain, sample.weight);
         }
-        changes.for_each(|change| sink.change(change.change));
+        changes.for_each(|change| sink.change(change.time, change.change));
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             self.0.push(weight as i64);
         }
 
-        fn change(&mut self, change: Change) {
+        fn change(&mut self, _: u64, change: Change) {
             if let Change::Exit { pid, .. } = change {
                 self.0.push(-i64::from(pid));
             }

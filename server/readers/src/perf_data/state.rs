@@ -15,7 +15,11 @@ pub(crate) mod record_type {
     pub const READ: u32 = 8;
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
+    pub const AUX: u32 = 11;
+    pub const ITRACE_START: u32 = 12;
     pub const LOST_SAMPLES: u32 = 13;
+    pub const SWITCH: u32 = 14;
+    pub const SWITCH_CPU_WIDE: u32 = 15;
     pub const KSYMBOL: u32 = 17;
     pub const CALLCHAIN_DEFERRED: u32 = 22;
     /// From here on records are perf's own.
@@ -24,8 +28,10 @@ pub(crate) mod record_type {
     pub const TRACING_DATA: u32 = 66;
     pub const BUILD_ID: u32 = 67;
     pub const FINISHED_ROUND: u32 = 68;
+    pub const AUXTRACE_INFO: u32 = 70;
     pub const AUXTRACE: u32 = 71;
     pub const EVENT_UPDATE: u32 = 78;
+    pub const TIME_CONV: u32 = 79;
     pub const HEADER_FEATURE: u32 = 80;
     pub const COMPRESSED: u32 = 81;
     pub const COMPRESSED2: u32 = 83;
@@ -37,6 +43,8 @@ pub(crate) mod misc {
     pub const MODE: u16 = 7;
     /// In a FORK that perf made up for a process that ran already: its mappings follow.
     pub const FORK_EXEC: u16 = 1 << 13;
+    /// In a switch record: the thread leaves.
+    pub const SWITCH_OUT: u16 = 1 << 13;
     pub const MMAP_BUILD_ID: u16 = 1 << 14;
     pub const BUILD_ID_SIZE: u16 = 1 << 15;
 }
@@ -92,10 +100,33 @@ pub(crate) struct NewMapping {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     Map(Box<NewMapping>),
-    Comm { pid: i32, tid: i32, comm: String },
-    Fork { pid: i32, tid: i32, parent_pid: i32, parent_tid: i32, with_mappings: bool },
-    Exit { pid: i32, tid: i32 },
-    KernelSymbol { start: u64, length: u64, name: String, gone: bool },
+    Comm {
+        pid: i32,
+        tid: i32,
+        comm: String,
+    },
+    Fork {
+        pid: i32,
+        tid: i32,
+        parent_pid: i32,
+        parent_tid: i32,
+        with_mappings: bool,
+    },
+    Exit {
+        pid: i32,
+        tid: i32,
+    },
+    /// From now on a processor runs another thread. Only kept where trace data needs it.
+    Switch {
+        cpu: u32,
+        tid: i32,
+    },
+    KernelSymbol {
+        start: u64,
+        length: u64,
+        name: String,
+        gone: bool,
+    },
 }
 
 impl Change {

@@ -47,6 +47,10 @@ pub(crate) struct World {
     thread_ids: HashMap<Thread, ThreadId>,
     tasks: Vec<Task>,
     task_ids: FxHashMap<(i32, i32), u32>,
+    /// The process that a thread was last seen in.
+    pids: FxHashMap<i32, i32>,
+    /// The thread on each processor.
+    running: FxHashMap<u32, i32>,
     processes: Vec<Process>,
     process_ids: FxHashMap<i32, u32>,
     kernel: Mappings,
@@ -109,6 +113,9 @@ impl World {
             }
             // Samples of an ended task may still come; what it was is forgotten when its number is used again.
             Change::Exit { .. } => {}
+            Change::Switch { cpu, tid } => {
+                self.running.insert(cpu, tid);
+            }
             Change::KernelSymbol { start, length, name, gone } => self.kernel_symbol(start, length, name, gone),
         }
     }
@@ -122,8 +129,31 @@ impl World {
         let number = self.tasks.len() as u32;
         let comm = Arc::from(if tid == 0 { "swapper" } else { "" });
         self.tasks.push(Task { process, tid, pid, comm, thread: None });
+        self.pids.insert(tid, pid);
         self.task_ids.insert((pid, tid), number);
         number
+    }
+
+    /// The process that a thread was last seen in; its own number where that is unknown.
+    #[allow(dead_code)] // For decoders of trace data.
+    pub fn pid_of(&self, tid: i32) -> i32 {
+        self.pids.get(&tid).copied().unwrap_or(tid)
+    }
+
+    /// The thread that was last switched to on a processor.
+    #[allow(dead_code)] // For decoders of trace data.
+    pub fn running_on(&self, cpu: u32) -> Option<i32> {
+        self.running.get(&cpu).copied()
+    }
+
+    /// Forgets everything but the modules and the threads.
+    pub fn forget(&mut self) {
+        let old = std::mem::replace(self, World::new());
+        self.modules = old.modules;
+        self.threads = old.threads;
+        self.thread_ids = old.thread_ids;
+        self.unknown_markers = old.unknown_markers;
+        self.dropped_mappings = old.dropped_mappings;
     }
 
     /// The thread, under its present name, that a task is.

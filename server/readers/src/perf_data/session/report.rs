@@ -1,0 +1,107 @@
+//! What went wrong, counted and put into words.
+
+use super::Session;
+use crate::perf_data::blocks::End;
+use heatline_profile::FileOffset;
+
+/// Problems that are counted without a text each.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub unknown_ids: u64,
+    pub short: Option<(u64, u64)>,
+    pub lost: u64,
+    pub lost_samples: u64,
+    pub throttled: u64,
+    pub unfinished_chains: u64,
+    pub without_cpu: u64,
+    pub without_time: u64,
+}
+
+impl Session<'_> {
+    pub(super) fn count_short(&mut self, offset: u64) {
+        let (count, first) = self.counts.short.unwrap_or((0, offset));
+        self.counts.short = Some((count + 1, first));
+    }
+
+    /// Notes how the records ended.
+    pub fn ended(&mut self, end: End, unclosed: bool) {
+        match end {
+            End::Complete if unclosed => self.problems.add(
+                "unclosed",
+                1,
+                None,
+                "the recorder did not finish the file, so it lacks names of events and identities of binaries; \
+                 end perf record with Ctrl-C and wait for it",
+            ),
+            End::Complete => {}
+            End::Cut { offset } => self.problems.add(
+                "truncated",
+                1,
+                Some(FileOffset(offset)),
+                "the file ends in the middle of its records; what comes before is shown, record or copy it anew for \
+                 the rest",
+            ),
+            End::BadSize { offset, size } => self.problems.add(
+                "damaged-record",
+                1,
+                Some(FileOffset(offset)),
+                format!(
+                    "expected a record of at least 8 bytes, found size {size}; what comes before is shown, record or \
+                     copy the file anew for the rest"
+                ),
+            ),
+        }
+    }
+
+    pub(super) fn note_counts(&mut self) {
+        let world = &self.folding.world;
+        let (short, first_short) = self.counts.short.map_or((0, None), |(count, at)| (count, Some(FileOffset(at))));
+        let notes: [(&str, u64, Option<FileOffset>, &str); 9] = [
+            (
+                "unfinished-chains",
+                self.counts.unfinished_chains,
+                None,
+                "samples were recorded without the user part of their stacks, and it never came; they show the kernel only",
+            ),
+            (
+                "lost-samples",
+                self.counts.lost.saturating_add(self.counts.lost_samples),
+                None,
+                "the recorder could not keep up and lost records; record with larger buffers (-m) or less often (-F)",
+            ),
+            (
+                "throttled",
+                self.counts.throttled,
+                None,
+                "the kernel held back an event that came too often; record less often (-F) or with a larger period (-c)",
+            ),
+            ("damaged-record", short, first_short, "records are shorter than what they must hold and were skipped"),
+            (
+                "unknown-event",
+                self.counts.unknown_ids,
+                None,
+                "samples belong to no event that the header names and were skipped",
+            ),
+            (
+                "out-of-order",
+                self.queue.late,
+                None,
+                "changes of mappings or names came later in the file than samples they apply to; some addresses may be \
+                 given to the wrong binary",
+            ),
+            ("unknown-context", world.unknown_markers, None, "markers in call chains are unknown and were skipped"),
+            (
+                "too-many-mappings",
+                world.dropped_mappings,
+                None,
+                "so many processes inherited mappings that some were dropped; their addresses are not resolved",
+            ),
+            ("no-events", u64::from(self.events.is_empty()), None, "the file describes no event; record anew"),
+        ];
+        for (kind, count, offset, message) in notes {
+            if count > 0 {
+                self.problems.add(kind, count, offset, message);
+            }
+        }
+    }
+}

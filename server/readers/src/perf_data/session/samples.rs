@@ -1,0 +1,190 @@
+//! Samples on their way to the queue.
+
+use super::Session;
+use crate::perf_data::blocks::Record;
+use crate::perf_data::bytes::Cursor;
+use crate::perf_data::chains::{Fingerprint, Key, fingerprint};
+use crate::perf_data::deferred::Held;
+use crate::perf_data::layout::{Head, Layout, Reading};
+use crate::perf_data::queue::Sink;
+use crate::perf_data::state::misc;
+use crate::perf_data::world::marker;
+
+/// How many samples' chains are looked up together.
+const BATCH: usize = 64;
+
+/// Samples whose chains are looked up together.
+#[derive(Default)]
+pub(super) struct Batch<'b>(Vec<Batched<'b>>);
+
+/// A sample on its way to the queue.
+struct Batched<'b> {
+    print: Fingerprint,
+    key: Key,
+    chain: &'b [u8],
+    time: Option<u64>,
+    weight: u64,
+}
+
+impl Session<'_> {
+    #[inline]
+    pub(super) fn sample<'b>(&mut self, record: Record<'b>, batch: &mut Batch<'b>) {
+        let id = self.layouts.first().and_then(|layout| layout.sample_id(record.body, self.order));
+        let Some(event) = self.event_of_id(id) else {
+            self.counts.unknown_ids += 1;
+            return;
+        };
+        if self.take_sample(event, record, batch).is_none() {
+            self.count_short(record.offset);
+        }
+    }
+
+    /// `None` if the record is too short.
+    #[inline]
+    fn take_sample<'b>(&mut self, event: u32, record: Record<'b>, batch: &mut Batch<'b>) -> Option<()> {
+        let layout = self.layouts.get(event as usize)?;
+        let head = layout.head(record.body, self.order)?;
+        if layout.has_readings() {
+            let (readings, chain) = layout.readings(record.body, self.order)?;
+            self.take_readings(event, &head, record.misc, &readings, chain, batch);
+            return Some(());
+        }
+        let chain = layout.chain(record.body, self.order)?;
+        if self.passes(&head) {
+            self.push(batch, event, &head, record.misc, head.period, chain);
+        }
+        Some(())
+    }
+
+    /// Each counter of the sample is a sample of its own, weighing what it counted since it was read last.
+    fn take_readings<'b>(
+        &mut self,
+        event: u32,
+        head: &Head,
+        misc: u16,
+        readings: &[Reading],
+        chain: &'b [u8],
+        batch: &mut Batch<'b>,
+    ) {
+        let stacks = self.layouts.get(event as usize).is_some_and(Layout::has_chains);
+        let inherits = self.events.get(event as usize).is_some_and(|event| event.attr.inherits());
+        let passes = self.passes(head);
+        for reading in readings {
+            let Some(&event) = reading.id.and_then(|id| self.event_ids.get(&id)) else {
+                self.counts.unknown_ids += 1;
+                continue;
+            };
+            let key = (reading.id.unwrap_or(0), if inherits { head.tid } else { 0 });
+            let before = self.counters.insert(key, reading.value).unwrap_or(0);
+            let weight = reading.value.wrapping_sub(before);
+            if weight > 0 && passes {
+                if let Some(event) = self.events.get_mut(event as usize) {
+                    event.has_stacks |= stacks;
+                }
+                self.push(batch, event, head, misc, weight, chain);
+            }
+        }
+    }
+
+    #[inline]
+    fn passes(&mut self, head: &Head) -> bool {
+        if let Some(time) = head.time {
+            let (first, last) = self.span.unwrap_or((time, time));
+            self.span = Some((first.min(time), last.max(time)));
+            self.latest = self.latest.max(time);
+        }
+        self.passes_filters(head)
+    }
+
+    #[inline]
+    fn passes_filters(&mut self, head: &Head) -> bool {
+        if let Some((first, last)) = self.options.time {
+            self.counts.without_time += u64::from(head.time.is_none());
+            if head.time.is_none_or(|time| time < first || time > last) {
+                return false;
+            }
+        }
+        if let Some(cpus) = &self.options.cpus {
+            self.counts.without_cpu += u64::from(head.cpu.is_none());
+            return head.cpu.is_some_and(|cpu| cpus.contains(&cpu));
+        }
+        true
+    }
+
+    #[inline]
+    fn push<'b>(&mut self, batch: &mut Batch<'b>, event: u32, head: &Head, misc: u16, weight: u64, chain: &'b [u8]) {
+        let mode = (misc & misc::MODE) as u8;
+        let key = Key { event, pid: head.pid, tid: head.tid, mode, ip: head.ip };
+        if let Some((front, cookie)) = self.split_deferred(chain) {
+            if let Some(held) = self.deferred.sample(key, head.time, weight, front, cookie) {
+                self.push_held(&held);
+            }
+            self.give_up_deferred(false);
+            return;
+        }
+        if batch.0.len() >= BATCH {
+            self.drain(batch);
+        }
+        batch.0.push(Batched { print: fingerprint(&key, chain), key, chain, time: head.time, weight });
+    }
+
+    /// The front and the cookie of a chain whose user part comes later.
+    #[inline]
+    fn split_deferred<'b>(&self, chain: &'b [u8]) -> Option<(&'b [u8], u64)> {
+        let (front, [marker, cookie]) = chain.as_chunks::<8>().0.split_last_chunk::<2>()?;
+        (self.order.u64(*marker) == marker::USER_DEFERRED).then(|| (front.as_flattened(), self.order.u64(*cookie)))
+    }
+
+    /// Looks the chains of a batch up. Doing so side by side hides how long memory takes to answer.
+    pub(super) fn drain(&mut self, batch: &mut Batch<'_>) {
+        if !self.trace.is_present() {
+            self.folding.history = None;
+        }
+        if self.folding.chains.is_full() {
+            self.folding.settle();
+            self.folding.chains.retain(self.queue.chains());
+        }
+        for item in batch.0.drain(..) {
+            self.look_up(item);
+        }
+    }
+
+    #[inline]
+    fn look_up(&mut self, item: Batched<'_>) {
+        let chain = self.folding.chains.intern(item.print, &item.key, item.chain, self.order);
+        match item.time {
+            Some(time) => self.queue.push_sample(time, chain, item.weight, &mut self.folding),
+            None => self.folding.sample(chain, item.weight),
+        }
+    }
+
+    /// The user part of chains that were recorded without.
+    pub(super) fn deferred_chain(&mut self, record: Record<'_>) {
+        let mut cursor = Cursor::new(record.body, self.order);
+        let parsed = (|| {
+            let (cookie, count) = (cursor.u64()?, usize::try_from(cursor.u64()?).ok()?);
+            Some((cookie, cursor.take(count.checked_mul(8)?)?))
+        })();
+        match parsed {
+            Some((cookie, rest)) => {
+                for held in self.deferred.rest(cookie, rest) {
+                    self.push_held(&held);
+                }
+            }
+            None => self.count_short(record.offset),
+        }
+    }
+
+    fn push_held(&mut self, held: &Held) {
+        let print = fingerprint(&held.key, &held.chain);
+        let item = Batched { print, key: held.key, chain: &held.chain, time: held.time, weight: held.weight };
+        self.look_up(item);
+    }
+
+    pub(super) fn give_up_deferred(&mut self, all: bool) {
+        for held in self.deferred.give_up(all) {
+            self.counts.unfinished_chains += 1;
+            self.push_held(&held);
+        }
+    }
+}
