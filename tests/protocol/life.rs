@@ -74,7 +74,9 @@ fn requests_before_initialized_are_answered() {
     client.initialize(&workspace.root(), json!({}));
     let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
     assert_eq!(client.hints(&uri), []);
-    assert_eq!(client.call("heatline/status", json!({}))["state"], "idle");
+    for parameters in [json!({}), Value::Null] {
+        assert_eq!(client.call("heatline/status", parameters)["state"], "idle");
+    }
     client.notify("initialized", json!({}));
     client.status("ready");
     assert_ne!(client.hints(&uri), []);

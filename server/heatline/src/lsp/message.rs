@@ -1,10 +1,12 @@
 //! Messages of JSON-RPC 2.0 out of frames.
 
 use super::frame::{Frame, LONGEST_BODY, Reader};
+use super::status::StatusNotification;
 use serde_json::{Map, Value};
 use std::io::{BufReader, Read};
 use tokio::sync::mpsc;
 use tower_lsp::jsonrpc::{Error, Id, Request, Response};
+use tower_lsp::ls_types::notification::Notification;
 
 /// How many messages are read ahead of the one being handled.
 const READ_AHEAD: usize = 64;
@@ -78,6 +80,8 @@ fn from_object(mut object: Map<String, Value>) -> Message {
 }
 
 fn request(method: String, params: Option<Value>, id: Option<Id>) -> Request {
+    // Asked without parameters by some clients, with empty ones by others; the library takes only one of both.
+    let params = params.or_else(|| (method == StatusNotification::METHOD).then_some(Value::Null));
     let mut request = Request::build(method);
     if let Some(params) = params {
         request = request.params(params);
