@@ -238,7 +238,7 @@ impl LengthReading {
     pub fn meaning(self) -> &'static str {
         match self {
             LengthReading::R1 => "from the length field on",
-            LengthReading::R2 => "with the whole record that starts the segment",
+            LengthReading::R2 => "the whole record that starts the segment, too",
             LengthReading::R3 => "the segment's records alone",
         }
     }
