@@ -160,11 +160,13 @@ impl Builder {
     pub fn finish(mut self, order: Vec<u32>, is_code: &[bool], missing: Option<Reason>) -> Resolution {
         self.functions.par_iter_mut().for_each(name_for_people);
         let reason_of_none = missing.clone().unwrap_or(Reason::NoSymbol);
+        // Where a file is missing that would know more, that is what to say, symbol or not.
+        let file_is_missing = missing.as_ref().is_some_and(|reason| *reason != Reason::NoDebugInfo);
         let reason_of_bare = missing.unwrap_or(Reason::NotCovered);
         let empty = |reason| Chain { start: 0, end: 0, reason };
         self.reasons = vec![Reason::OutsideSections, reason_of_none, reason_of_bare, Reason::NoLine];
         let first_empty = self.chains.len() as u32;
-        self.chains.extend([empty(1), empty(2)]);
+        self.chains.extend([empty(1), empty(if file_is_missing { 3 } else { 2 })]);
         for slot in self.of_address.iter_mut().zip(is_code) {
             match slot {
                 (slot, false) => *slot = first_empty,
@@ -202,7 +204,8 @@ fn name_for_people(function: &mut Function) {
     let stub = linkage_name.strip_suffix("@plt");
     let name = demangle(stub.unwrap_or(linkage_name));
     let known = *name != **linkage_name || function.name.is_empty();
-    if known {
+    // What Microsoft's names unfold to is spelled otherwise than what types unfold to; the latter is kept.
+    if known && (function.name.is_empty() || !linkage_name.starts_with('?')) {
         function.name = if stub.is_some() { format!("{name}@plt") } else { name.into_owned() };
     }
     if function.name == *linkage_name {

@@ -5,6 +5,8 @@ use std::fmt::{self, Write};
 
 /// Substitutions can double a name at each step; beyond this many bytes the mangled name is shown.
 const LONGEST_NAME: usize = 1 << 16;
+/// The compiler itself shortens names of more than 4 KiB.
+const LONGEST_MSVC_NAME: usize = 1 << 12;
 /// Nesting in a C++ name; real ones stay below 100. It bounds the stack.
 const DEEPEST_NAME: u32 = 160;
 
@@ -16,6 +18,8 @@ pub(crate) fn demangle(linkage_name: &str) -> Cow<'_, str> {
         rust(name)
     } else if name.starts_with("_Z") {
         cpp(name)
+    } else if name.starts_with('?') {
+        msvc(name)
     } else {
         None
     };
@@ -45,6 +49,24 @@ fn cpp(name: &str) -> Option<String> {
     let mut out = Limited::default();
     symbol.structured_demangle(&mut out, &options).ok()?;
     Some(out.0)
+}
+
+/// With parameters, without what its type says besides.
+fn msvc(name: &str) -> Option<String> {
+    use msvc_demangler::DemangleFlags as Flags;
+    // Nesting is bounded by the length of the name, and so is the stack.
+    if name.len() > LONGEST_MSVC_NAME {
+        return None;
+    }
+    let flags = Flags::NO_ACCESS_SPECIFIERS
+        | Flags::NO_FUNCTION_RETURNS
+        | Flags::NO_MEMBER_TYPE
+        | Flags::NO_MS_KEYWORDS
+        | Flags::NO_THISTYPE
+        | Flags::NO_CLASS_TYPE
+        | Flags::SPACE_AFTER_COMMA;
+    let demangled = std::panic::catch_unwind(|| msvc_demangler::demangle(name, flags).ok()).ok()??;
+    (demangled.len() <= LONGEST_NAME).then_some(demangled)
 }
 
 /// Text that refuses to grow beyond [`LONGEST_NAME`].

@@ -7,7 +7,7 @@ use heatline_profile::Cancelled;
 #[non_exhaustive]
 pub enum SymbolError {
     /// The content is of no known kind.
-    #[error("expected an ELF or PE image, found a file that starts with {found:02x?}")]
+    #[error("expected an ELF or PE image or a PDB, found a file that starts with {found:02x?}")]
     UnknownFormat {
         /// The first bytes, at most eight.
         found: Vec<u8>,
@@ -19,6 +19,12 @@ pub enum SymbolError {
         format: &'static str,
         /// What the parser says.
         message: String,
+    },
+    /// A PDB of a kind that holds nothing we could use.
+    #[error("found {what}")]
+    UnsupportedPdb {
+        /// Of which kind it is, and what to do.
+        what: &'static str,
     },
     /// The storage gave an error.
     #[error("cannot read {what}")]

@@ -4,7 +4,9 @@ use crate::build::Builder;
 use crate::code::Code;
 use crate::dwarf::{self, Sections};
 use crate::object_file::{ImageKind, ObjectFile};
-use crate::resolution::Resolution;
+use crate::pdb::{self, IdentityMatch};
+use crate::pdb_link::{self, PdbLink};
+use crate::resolution::{Reason, Resolution};
 use crate::separate::Separate;
 use crate::symbol_table::SymbolTable;
 use crate::{Locate, Nowhere, Storage, SymbolError};
@@ -19,6 +21,7 @@ pub struct Image {
     file: ObjectFile,
     separate: Separate,
     code: Code,
+    pdb: PdbLink,
 }
 
 impl Image {
@@ -30,7 +33,8 @@ impl Image {
         let file = ObjectFile::open(storage)?;
         let code = Code::of(&file);
         let separate = Separate::find(&file, locate);
-        Ok(Image { file, separate, code })
+        let pdb = if separate.missing.is_some() { PdbLink::find(&file, locate) } else { PdbLink::None };
+        Ok(Image { file, separate, code, pdb })
     }
 
     /// Build id, or GUID and age; `None` for an image without.
@@ -38,7 +42,15 @@ impl Image {
         self.file.identity.as_ref()
     }
 
-    /// ELF or PE.
+    /// Whether this is the image with that identity.
+    ///
+    /// # Errors
+    /// If a PDB alone cannot be read any more.
+    pub fn fits(&self, wanted: &Identity) -> Result<IdentityMatch, SymbolError> {
+        pdb_link::fits(&self.file, wanted)
+    }
+
+    /// ELF, PE, or a PDB alone.
     pub fn kind(&self) -> ImageKind {
         self.file.kind
     }
@@ -57,6 +69,40 @@ impl Image {
             AddressSpace::Rva => self.file.base.checked_add(address.0).map(Svma),
             AddressSpace::FileOffset => self.offset_to_svma(address.0),
             AddressSpace::Avma => None,
+        }
+    }
+
+    /// Looks up code in the PDB; tells why that cannot be done if so.
+    fn resolve_by_pdb(
+        &self,
+        addresses: &[u64],
+        is_code: &[bool],
+        builder: &mut Builder,
+        monitor: &dyn Monitor,
+    ) -> Result<Option<Reason>, SymbolError> {
+        let storage = match self.pdb.usable(&mut builder.problems) {
+            Ok(storage) => storage,
+            Err(reason) => return Ok(Some(reason)),
+        };
+        let base = self.file.base;
+        let rva =
+            |(address, is_code): (&u64, &bool)| u32::try_from(address.checked_sub(base)?).ok().filter(|_| *is_code);
+        let rvas: Vec<Option<u32>> = addresses.iter().zip(is_code).map(rva).collect();
+        match pdb::resolve(storage, &rvas, builder, monitor) {
+            Ok(names) => {
+                let range =
+                    |range: pdb::NamedRange| (base + u64::from(range.start), base + u64::from(range.end), range.name);
+                if builder.lacks_functions() {
+                    let table = SymbolTable::of_ranges(names.into_iter().map(range), self.code.ranges());
+                    builder.add_symbols(addresses, &table);
+                }
+                Ok(None)
+            }
+            Err(SymbolError::Cancelled(cancelled)) => Err(cancelled.into()),
+            Err(error) => {
+                builder.problems.add("damaged-pdb", 1, None, error.to_string());
+                Ok(Some(self.pdb.unusable(&error)))
+            }
         }
     }
 
@@ -96,8 +142,9 @@ impl Image {
         let is_code: Vec<bool> = different.iter().map(|address| self.code.contains(*address)).collect();
         let mut builder = Builder::new(different.len());
         builder.problems.append(&self.separate.problems);
+        let mut missing = self.separate.missing.clone();
         if is_code.contains(&true) {
-            if self.separate.missing.is_none() {
+            if missing.is_none() {
                 let debug = self.separate.debug.as_ref().unwrap_or(&self.file);
                 let sections = Sections::read(debug, &mut builder.problems);
                 let supplementary = self.separate.supplementary.as_ref();
@@ -109,6 +156,8 @@ impl Image {
                     locate,
                 };
                 dwarf::resolve(&input, &different, &mut builder, monitor)?;
+            } else if !matches!(self.pdb, PdbLink::None) {
+                missing = self.resolve_by_pdb(&different, &is_code, &mut builder, monitor)?;
             }
             if builder.lacks_functions() {
                 let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
@@ -116,7 +165,7 @@ impl Image {
                 builder.add_symbols(&different, &table);
             }
         }
-        Ok(builder.finish(order, &is_code, self.separate.missing.clone()))
+        Ok(builder.finish(order, &is_code, missing))
     }
 }
 

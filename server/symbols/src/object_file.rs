@@ -3,6 +3,7 @@
 //! Opening reads headers, section names and notes only. The content of a section is read when it is asked for, into a
 //! vector of its own, and decompressed where the section says so.
 
+use crate::pdb::{self, Pdb};
 use crate::storage::read_part;
 use crate::{Storage, SymbolError};
 use heatline_profile::{BuildId, Identity, PdbId};
@@ -31,6 +32,8 @@ pub enum ImageKind {
     Elf,
     /// Portable Executable.
     Pe,
+    /// A program database alone, without its PE image.
+    Pdb,
 }
 
 /// The processors whose linkage stubs are decoded.
@@ -96,6 +99,8 @@ pub(crate) struct ObjectFile {
     /// The address that RVAs count from; 0 for ELF.
     pub base: u64,
     pub identity: Option<Identity>,
+    /// The path of the PDB, as the linker recorded it.
+    pub pdb_path: Option<String>,
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
 }
@@ -152,6 +157,7 @@ impl ObjectFile {
                 open_elf::<elf::FileHeader64<Endianness>>(&cache, storage).map_err(headers("ELF"))
             }
             [b'M', b'Z', ..] => open_pe(&cache, storage).map_err(headers("PE")),
+            start if pdb::is_pdb(start) => Ok(of_pdb(&pdb::open(&storage)?, storage)),
             _ => {
                 start.truncate(8);
                 Err(SymbolError::UnknownFormat { found: start })
@@ -244,6 +250,7 @@ fn open_elf<H: FileHeader<Endian = Endianness>>(
         big_endian: header.is_big_endian(),
         is_64: header.is_class_64(),
         base: 0,
+        pdb_path: None,
         identity: elf_identity::<H>(endian, data, program_headers, &table),
         segments: program_headers
             .iter()
@@ -337,8 +344,9 @@ fn open_pe_as<'a, P: ImageNtHeaders>(
     storage: Arc<dyn Storage>,
 ) -> object::Result<ObjectFile> {
     let base = file.relative_address_base();
-    let identity = file.pdb_info().ok().flatten();
-    let identity = identity.map(|view| Identity::Pdb(PdbId { guid: view.guid(), age: view.age() }));
+    let pdb = file.pdb_info().ok().flatten();
+    let identity = pdb.map(|view| Identity::Pdb(PdbId { guid: view.guid(), age: view.age() }));
+    let pdb_path = pdb.map(|view| String::from_utf8_lossy(view.path()).into_owned());
     let sections: Vec<_> = file.sections().take(MOST_SECTIONS).map(|s| pe_section(&s)).collect();
     let segment = |s: &Section| Segment {
         offset: s.offset,
@@ -359,9 +367,37 @@ fn open_pe_as<'a, P: ImageNtHeaders>(
         is_64,
         base,
         identity: identity.filter(|id| !matches!(id, Identity::Pdb(id) if id.is_nil())),
+        pdb_path,
         segments: sections.iter().map(segment).collect(),
         sections,
     })
+}
+
+/// A PDB alone stands for its image, as if that were loaded at 0.
+fn of_pdb(pdb: &Pdb, storage: Arc<dyn Storage>) -> ObjectFile {
+    let section = |section: &pdb::Section| Section {
+        name: section.name.clone(),
+        kind: SectionKind::NoBits,
+        address: section.rva.into(),
+        size: section.size.into(),
+        executable: section.executable,
+        offset: 0,
+        stored: 0,
+        link: 0,
+        compression: Compression::None,
+    };
+    ObjectFile {
+        storage,
+        kind: ImageKind::Pdb,
+        machine: Machine::Other,
+        big_endian: false,
+        is_64: true,
+        base: 0,
+        identity: Some(Identity::Pdb(pdb.identity.id())).filter(|id| !matches!(id, Identity::Pdb(id) if id.is_nil())),
+        pdb_path: None,
+        segments: Vec::new(),
+        sections: pdb.sections.iter().map(section).collect(),
+    }
 }
 
 fn pe_section<'a>(section: &impl ObjectSection<'a>) -> Section {

@@ -101,6 +101,22 @@ pub enum Reason {
     NoDebugInfo,
     /// The debug information is in another file, which was not found or is of another build. Holds its name.
     MissingDebugFile(String),
+    /// The debug information is in another file, which is of another build.
+    OtherBuild {
+        /// Its path or name, as the binary has it.
+        name: String,
+        /// The identity of the binary.
+        expected: String,
+        /// The identity of the file.
+        found: String,
+    },
+    /// The debug information is in another file, which cannot be used.
+    UnusableDebugFile {
+        /// Its path or name, as the binary has it.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// There is debug information, but none for this address; a symbol may name the function.
     NotCovered,
     /// Nothing at all covers the address, not even a symbol.
@@ -115,6 +131,10 @@ impl fmt::Display for Reason {
             Reason::OutsideSections => f.write_str("outside every section"),
             Reason::NoDebugInfo => f.write_str("no debug info"),
             Reason::MissingDebugFile(name) => write!(f, "debug info is in {name}, which was not found"),
+            Reason::OtherBuild { name, expected, found } => {
+                write!(f, "{name} is of another build: expected {expected}, found {found}")
+            }
+            Reason::UnusableDebugFile { name, why } => write!(f, "{name} cannot be used: {why}"),
             Reason::NotCovered => f.write_str("no debug info for this code"),
             Reason::NoSymbol => f.write_str("no symbol"),
             Reason::NoLine => f.write_str("no line for this code"),

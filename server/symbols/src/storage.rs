@@ -83,6 +83,11 @@ pub enum DebugFile<'a> {
 pub trait Locate {
     /// The file, or `None` if it is nowhere. Identities are compared by the asker, so the first match by name is fine.
     fn locate(&self, wanted: &DebugFile<'_>) -> Option<Arc<dyn Storage>>;
+
+    /// Whether a file of another build is used all the same; then a problem of the resolution says so.
+    fn allow_mismatch(&self) -> bool {
+        false
+    }
 }
 
 /// Finds nothing: for binaries that hold their own debug information.

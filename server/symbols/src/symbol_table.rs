@@ -61,6 +61,18 @@ impl SymbolTable {
         table
     }
 
+    /// From named ranges, the end of each excluded.
+    pub fn of_ranges(ranges: impl IntoIterator<Item = (u64, u64, String)>, code: &[(u64, u64)]) -> SymbolTable {
+        let mut table = SymbolTable::default();
+        for (start, end, name) in ranges {
+            let number = table.made.len() as u32;
+            table.made.push(name);
+            table.symbols.push(Symbol { start, end, rank: 0, name: Name::Made(number) });
+        }
+        table.sort(code);
+        table
+    }
+
     fn add(&mut self, file: &ObjectFile, kind: SectionKind, code: &[(u64, u64)]) -> std::io::Result<bool> {
         let Some(section) = file.sections.iter().find(|s| s.kind == kind && s.stored > 0) else { return Ok(false) };
         let symbols = file.symbols(&file.content(section)?);

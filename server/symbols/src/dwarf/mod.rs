@@ -16,7 +16,7 @@ mod unit;
 mod units;
 
 pub(crate) use format::Sections;
-pub(crate) use unit::UnitFrames;
+pub(crate) use unit::{UnitFrames, UnitFunction};
 
 use crate::Locate;
 use crate::build::Builder;
