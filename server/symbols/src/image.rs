@@ -159,7 +159,7 @@ impl Image {
             } else if !matches!(self.pdb, PdbLink::None) {
                 missing = self.resolve_by_pdb(&different, &is_code, &mut builder, monitor)?;
             }
-            if builder.lacks_functions() {
+            if builder.needs_symbols() {
                 let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
                 let table = SymbolTable::read(&files, self.code.ranges(), &mut builder.problems);
                 builder.add_symbols(&different, &table);
