@@ -92,7 +92,7 @@ impl Image {
             Ok(names) => {
                 let range =
                     |range: pdb::NamedRange| (base + u64::from(range.start), base + u64::from(range.end), range.name);
-                if builder.lacks_functions() {
+                if builder.needs_symbols() {
                     let table = SymbolTable::of_ranges(names.into_iter().map(range), self.code.ranges());
                     builder.add_symbols(addresses, &table);
                 }

@@ -131,11 +131,7 @@ impl SymbolTable {
 
 /// Not empty, and none of the marks that say which bytes are code on Arm (`$x`, `$d.3`).
 fn is_name(text: &[u8]) -> bool {
-    match text {
-        [] | [0, ..] => false,
-        [b'$', b'a' | b'd' | b't' | b'x', 0 | b'.', ..] => false,
-        _ => true,
-    }
+    !matches!(text, [] | [0, ..] | [b'$', b'a' | b'd' | b't' | b'x', 0 | b'.', ..])
 }
 
 /// How many shorter symbols may lie between an address and the start of the symbol that covers it.
