@@ -22,6 +22,8 @@ pub struct ReadOptions {
     pub time: Option<(u64, u64)>,
     /// Only samples of these processors.
     pub cpus: Option<Vec<u32>>,
+    /// What to read of Arm SPE data, and who is told of its packets and records.
+    pub spe: spe::Options,
     /// How to read what the SPT format leaves open.
     pub spt: spt::Options,
 }
@@ -70,6 +72,7 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
             match recognise(&head) {
                 Some(ProfileKind::PerfData) => Ok(perf_data::read_file(file, options, monitor)?),
                 Some(ProfileKind::Spt) => Ok(spt::read(Input::File(file), options, monitor)?),
+                None if !options.spe.modules.is_empty() => spe::read_raw(file, options, monitor),
                 kind => Err(refuse(kind, &head, "a file")),
             }
         }
@@ -81,6 +84,9 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
                 }
                 Some(ProfileKind::Spt) => {
                     Ok(spt::read(Input::Stream(&mut head.as_slice().chain(stream)), options, monitor)?)
+                }
+                None if !options.spe.modules.is_empty() => {
+                    spe::read_raw(&mut head.as_slice().chain(stream), options, monitor)
                 }
                 kind => Err(refuse(kind, &head, "a stream")),
             }

@@ -94,17 +94,9 @@ impl Builder {
         Some(id)
     }
 
-    /// Whether the symbol table has something to add.
-    pub fn needs_symbols(&self) -> bool {
-        self.of_address.iter().any(|chain| self.is_poor(*chain))
-    }
-
-    /// Whether a chain has no outermost function, or one of which only the plain name is known: debug information made
-    /// for lines only leaves the rest to the symbol table, and then many functions have the same name.
-    fn is_poor(&self, chain: u32) -> bool {
-        let function = self.outermost(chain).and_then(|frame| frame.function);
-        let function = function.and_then(|id| self.functions.get(id.index()));
-        function.is_none_or(|f| f.linkage_name.is_none() && f.line.is_none())
+    /// Whether an address has no function yet.
+    pub fn lacks_functions(&self) -> bool {
+        self.of_address.iter().any(|chain| self.outermost(*chain).is_none_or(|frame| frame.function.is_none()))
     }
 
     fn outermost(&self, chain: u32) -> Option<&Frame> {
@@ -114,25 +106,19 @@ impl Builder {
 
     /// Names what has no function from the symbol table. `addresses` are those of [`Builder::new`], in order.
     pub fn add_symbols(&mut self, addresses: &[u64], table: &SymbolTable) {
-        let mut functions: FxHashMap<(usize, bool), Option<FunctionId>> = FxHashMap::default();
+        let mut functions: FxHashMap<usize, Option<FunctionId>> = FxHashMap::default();
         let (mut from, mut last) = (0, None);
         for (number, address) in addresses.iter().enumerate() {
             let Some(chain) = self.of_address.get(number).copied() else { continue };
-            if !self.is_poor(chain) {
+            if self.outermost(chain).is_some_and(|frame| frame.function.is_some()) {
                 continue;
             }
             let Some(symbol) = table.find(*address, from) else { continue };
             from = symbol.saturating_sub(crate::symbol_table::FARTHEST_BACK);
-            let has_function = self.outermost(chain).is_some_and(|frame| frame.function.is_some());
-            let function = functions.entry((symbol, has_function)).or_insert_with(|| {
-                let name = table.name(symbol)?;
-                // A name as in the source says no more than debug information does.
-                (!has_function || is_mangled(&name)).then(|| self.symbol(name, !has_function)).flatten()
-            });
-            let named = match (*function, last) {
-                (None, _) => continue,
-                (_, Some((c, s, named))) if c == chain && s == symbol => named,
-                (function, _) => self.named(chain, function),
+            let function = *functions.entry(symbol).or_insert_with(|| self.symbol(table.name(symbol)?));
+            let named = match last {
+                Some((c, s, named)) if c == chain && s == symbol => named,
+                _ => self.named(chain, function),
             };
             last = Some((chain, symbol, named));
             if let Some(slot) = self.of_address.get_mut(number) {
@@ -141,14 +127,14 @@ impl Builder {
         }
     }
 
-    fn symbol(&mut self, name: String, from_symbol_table: bool) -> Option<FunctionId> {
+    fn symbol(&mut self, name: String) -> Option<FunctionId> {
         let id = FunctionId::new(self.functions.len())?;
         self.functions.push(Function {
             name: String::new(),
             linkage_name: Some(name),
             file: None,
             line: None,
-            from_symbol_table,
+            from_symbol_table: true,
         });
         Some(id)
     }
@@ -210,10 +196,6 @@ impl Builder {
             reasons: self.reasons,
         }
     }
-}
-
-fn is_mangled(name: &str) -> bool {
-    ["_Z", "_R", "__Z", "__R"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// A linkage name that says no more than the name is dropped.

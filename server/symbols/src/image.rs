@@ -92,7 +92,7 @@ impl Image {
             Ok(names) => {
                 let range =
                     |range: pdb::NamedRange| (base + u64::from(range.start), base + u64::from(range.end), range.name);
-                if builder.needs_symbols() {
+                if builder.lacks_functions() {
                     let table = SymbolTable::of_ranges(names.into_iter().map(range), self.code.ranges());
                     builder.add_symbols(addresses, &table);
                 }
@@ -159,7 +159,7 @@ impl Image {
             } else if !matches!(self.pdb, PdbLink::None) {
                 missing = self.resolve_by_pdb(&different, &is_code, &mut builder, monitor)?;
             }
-            if builder.needs_symbols() {
+            if builder.lacks_functions() {
                 let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
                 let table = SymbolTable::read(&files, self.code.ranges(), &mut builder.problems);
                 builder.add_symbols(&different, &table);

@@ -86,10 +86,8 @@ impl SymbolTable {
     /// Sorts, keeps the best name of each address, and lets symbols without size reach to the next one.
     fn sort(&mut self, code: &[(u64, u64)]) {
         let strings = &self.strings;
-        self.symbols.retain(|s| match s.name {
-            Name::Text(at) => strings.get(at as usize..).is_some_and(is_name),
-            Name::Made(_) => true,
-        });
+        let empty = |s: &Symbol| matches!(s.name, Name::Text(at) if strings.get(at as usize).is_none_or(|b| *b == 0));
+        self.symbols.retain(|s| !empty(s));
         self.symbols.sort_by_key(|s| (s.start, std::cmp::Reverse((s.rank, s.end))));
         self.symbols.dedup_by_key(|s| s.start);
         let mut next = u64::MAX;
@@ -127,11 +125,6 @@ impl SymbolTable {
             }
         }
     }
-}
-
-/// Not empty, and none of the marks that say which bytes are code on Arm (`$x`, `$d.3`).
-fn is_name(text: &[u8]) -> bool {
-    !matches!(text, [] | [0, ..] | [b'$', b'a' | b'd' | b't' | b'x', 0 | b'.', ..])
 }
 
 /// How many shorter symbols may lie between an address and the start of the symbol that covers it.

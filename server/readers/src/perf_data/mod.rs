@@ -7,7 +7,7 @@
 //! Chains are recorded innermost first. Callers are return addresses that nobody has stepped back; the first address
 //! of each mode (kernel, user, guest) is the interrupted instruction itself.
 
-mod attr;
+pub(crate) mod attr;
 mod blocks;
 mod bytes;
 mod chains;
@@ -23,10 +23,10 @@ mod modules;
 mod names;
 mod queue;
 mod session;
-mod state;
+pub(crate) mod state;
 #[allow(dead_code)] // Offers decoders of trace data more than each of them uses.
-mod trace;
-mod world;
+pub(crate) mod trace;
+pub(crate) mod world;
 
 pub use directory::{FOLDER_MEMBER, read_folder};
 
@@ -118,7 +118,6 @@ pub fn read_file(
 }
 
 /// The files of the input, to be read again.
-#[allow(dead_code)] // Only decoders of trace data read it again.
 struct Files<'a>(Vec<&'a mut dyn ReadSeek>);
 
 impl FileBytes for Files<'_> {

@@ -225,7 +225,7 @@ pub(crate) struct Decoding<'a> {
 pub(super) fn decode(decoding: Decoding<'_>) -> Result<Option<SpeTable>, PerfDataError> {
     let pieces = decoding.trace.pieces.len() as u64;
     let message = match decoding.trace.kind {
-        trace_kind::ARM_SPE => "the Arm SPE data of this recording is not shown",
+        trace_kind::ARM_SPE => return crate::spe::decode(decoding).map(Some),
         1 => "Intel PT data is not decoded; use `perf script --itrace` to make samples of it",
         2 => "Intel BTS data is not decoded; use `perf script --itrace` to make samples of it",
         3 => "CoreSight data is not decoded; use `perf script --itrace` to make samples of it",
@@ -254,7 +254,7 @@ pub(crate) struct Context {
 }
 
 impl Timeline {
-    pub(super) fn new(world: World, changes: Vec<(u64, Change)>) -> Timeline {
+    pub fn new(world: World, changes: Vec<(u64, Change)>) -> Timeline {
         Timeline { world, changes, next: 0 }
     }
 
@@ -274,6 +274,21 @@ impl Timeline {
         }
     }
 
+    /// Applies changes until so many have been applied; going back needs [`Self::rewind`].
+    pub fn apply_first(&mut self, count: usize) {
+        while self.next < count
+            && let Some((_, change)) = self.changes.get(self.next)
+        {
+            self.world.apply(change.clone());
+            self.next += 1;
+        }
+    }
+
+    /// All changes in the order of their times.
+    pub fn changes(&self) -> &[(u64, Change)] {
+        &self.changes
+    }
+
     /// When the next change comes; until then contexts stay what they are.
     pub fn next_change(&self) -> Option<u64> {
         self.changes.get(self.next).map(|(time, _)| *time)
@@ -282,6 +297,12 @@ impl Timeline {
     /// The context of a thread at present. Its process is that of the last record that named the thread.
     pub fn context(&mut self, tid: i32) -> Context {
         let pid = self.world.pid_of(tid);
+        let task = self.world.task(pid, tid);
+        Context { task, moment: self.world.context(task) }
+    }
+
+    /// The context of a thread of a process at present.
+    pub fn context_in(&mut self, pid: i32, tid: i32) -> Context {
         let task = self.world.task(pid, tid);
         Context { task, moment: self.world.context(task) }
     }

@@ -9,17 +9,25 @@
 //! [`Collector`] adds records up per address; [`PacketDump`] and [`RecordFields`] are for people and programs that look.
 
 mod collect;
+mod container;
 mod decode;
 mod event;
 mod fields;
 mod histogram;
+mod history;
 mod index;
 mod layout;
 mod operation;
+mod options;
 mod packet;
+mod perf;
+mod raw;
+mod reading;
 mod record;
+mod setup;
 mod signature;
 mod source;
+mod table;
 mod text;
 
 pub use collect::{Collected, Collector, CpuKind, Owner};
@@ -27,7 +35,12 @@ pub use decode::{DecodeCounts, Decoder};
 pub use event::{Group, event_name, event_names};
 pub use fields::RecordFields;
 pub use operation::{Memory, Operation, Other, Role, operation};
+pub use options::{AuxSummary, DumpSummary, Item, Options, RawModule, Sink};
 pub use packet::{Events, Packet, Parsed, parse};
 pub use record::{OperationType, Record};
 pub use source::{Cpu, DataSource, Level, Snoop, data_source};
 pub use text::{PacketDump, PacketLine, packet_text};
+
+pub(crate) use perf::decode;
+pub(crate) use raw::read as read_raw;
+pub(crate) use table::add_events;

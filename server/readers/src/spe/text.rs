@@ -11,11 +11,12 @@ use std::fmt::Write;
 const LONGEST_PADDING: usize = 16;
 
 /// A packet of a dump: its place, bytes and meaning.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct PacketLine {
     /// Offset in the AUX stream.
     pub offset: u64,
-    /// The packet's bytes; up to sixteen zero bytes of padding are shown together.
+    /// The packet's bytes; up to sixteen zero bytes of padding are shown together. As text in hex.
+    #[serde(serialize_with = "hex")]
     pub bytes: Vec<u8>,
     /// In perf's words.
     pub text: String,
@@ -70,6 +71,13 @@ impl PacketDump {
         }
         self.rest = rest.to_vec();
     }
+}
+
+fn hex<S: serde::Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
 }
 
 /// How much padding is shown as one packet that begins with `size` bytes of it.

@@ -101,8 +101,6 @@ struct Root<'a> {
     lines: Option<DebugLineOffset>,
     ranges: RangeAttributes<'a>,
     plain_types: bool,
-    /// Units of types and parts of units have a line program too, for their files, but no code.
-    has_code: bool,
 }
 
 fn root<'a>(
@@ -122,10 +120,6 @@ fn root<'a>(
     let abbreviations = unit.abbreviations.clone();
     let mut entries = header.entries_raw(&abbreviations, None)?;
     let abbreviation = entries.read_abbreviation()?.ok_or(Error::MissingUnitDie)?;
-    seen.has_code = matches!(
-        abbreviation.tag(),
-        constants::DW_TAG_compile_unit | constants::DW_TAG_skeleton_unit | constants::DW_TAG_module
-    );
     for spec in abbreviation.attributes() {
         let attribute = entries.read_attribute(*spec)?;
         seen.take(attribute.name(), attribute.value(), &mut unit);
@@ -186,7 +180,7 @@ fn finish<'a>(
     })?;
     // DWARF 2 has no lists of ranges: the root of a unit with code in several sections names only one of them.
     let incomplete = if seen.ranges.any() { unit.header.version() == 2 && seen.ranges.list.is_none() } else { true };
-    if let Some(offset) = seen.lines.filter(|_| incomplete && seen.has_code) {
+    if let Some(offset) = seen.lines.filter(|_| incomplete) {
         let program = line_program(dwarf, &unit, offset)?;
         ranges.extend(lines::sequences(program).into_iter().filter(|range| code.contains(range.0)));
     }

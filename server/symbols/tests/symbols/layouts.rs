@@ -55,17 +55,13 @@ fn is_of(frames: &[Plain], function: &str) -> bool {
     frames.last().is_some_and(|frame| frame.function == function)
 }
 
-/// All addresses of the program's own functions as llvm-symbolizer has them, and the marked constant found through
-/// its file offset.
 #[track_caller]
 fn check(binary: &Path) {
     check_against(binary, binary);
-    let svma = open(binary).to_svma(ModuleAddress(mark(binary)), AddressSpace::FileOffset).expect("in a segment");
-    let found = plain(&resolve(binary, &[svma.0]), 0);
-    assert!(is_of(&found, "marked"), "{svma} is {found:?}");
 }
 
-/// The addresses only, as llvm-symbolizer has them in `known`.
+/// All addresses of the program's own functions as llvm-symbolizer has them in `known`, and the marked constant found
+/// through its file offset.
 #[track_caller]
 fn check_against(binary: &Path, known: &Path) {
     let own = ["marked", "stop", "ends_in_a_call", "never_called", "main"];
@@ -80,6 +76,9 @@ fn check_against(binary: &Path, known: &Path) {
         assert_eq!(&ours, theirs, "at {:#x}", addresses[i]);
         assert_eq!(resolution.frames(i).iter().map(|f| f.inlined).collect::<Vec<_>>(), inlined(theirs.len()));
     }
+    let svma = open(binary).to_svma(ModuleAddress(mark(binary)), AddressSpace::FileOffset).expect("in a segment");
+    let resolution = resolve(binary, &[svma.0]);
+    assert!(is_of(&plain(&resolution, 0), "marked"), "{svma} is {:?}", plain(&resolution, 0));
 }
 
 fn inlined(depth: usize) -> Vec<bool> {
@@ -272,69 +271,6 @@ fn rows_end_where_their_sequence_ends() {
     assert_eq!(gaps.len(), 1);
     assert_eq!(resolution.unresolved(0), Some(&Reason::NoSymbol));
     assert!(resolution.frames(0).is_empty());
-}
-
-const SHAPES: &str = "static inline __attribute__((always_inline)) int square(int n) { return n * n; }\n\
-    struct Square { int side; __attribute__((noinline)) int area() { return square(side) + 1; } };\n\
-    struct Circle { int radius; __attribute__((noinline)) int area() { return 3 * square(radius); } };\n\
-    int main(int argc, char **) { Square s{argc}; Circle c{argc}; return s.area() + c.area(); }\n";
-
-#[test]
-fn units_of_types_claim_no_code() {
-    let folder = folder("layout-types");
-    write(&folder, "shapes.cpp", SHAPES);
-    for version in [4, 5] {
-        run(&folder, &format!("g++ -O1 -gdwarf-{version} -fdebug-types-section shapes.cpp -o shapes"));
-        let binary = folder.join("shapes");
-        let functions: Vec<_> = symbols(&binary).into_iter().filter(|s| s.name.contains("area")).collect();
-        assert_eq!(functions.len(), 2);
-        let addresses: Vec<u64> = functions.iter().flat_map(|s| s.start..s.start + s.size).collect();
-        let resolution = resolve(&binary, &addresses);
-        assert!(resolution.problems.is_empty(), "{:?}", resolution.problems);
-        for (i, theirs) in symbolizer(&binary, &addresses).iter_mut().enumerate() {
-            let ours = plain(&resolution, i);
-            fill_declared_files(theirs, &ours);
-            assert_eq!(&ours, theirs, "at {:#x}", addresses[i]);
-        }
-    }
-}
-
-#[test]
-fn functions_of_one_name_stay_apart_with_line_tables_only() {
-    let folder = folder("layout-lines-only");
-    write(&folder, "shapes.cpp", SHAPES);
-    run(&folder, "clang++-19 -O1 -gline-tables-only shapes.cpp -o shapes");
-    let binary = folder.join("shapes");
-    let functions: Vec<_> = symbols(&binary).into_iter().filter(|s| s.name.contains("area")).collect();
-    let resolution = resolve(&binary, &functions.iter().map(|s| s.start).collect::<Vec<_>>());
-    let mut names = Vec::new();
-    for (i, function) in functions.iter().enumerate() {
-        let frame = resolution.frames(i).last().expect("a frame");
-        let found = resolution.function(frame.function.expect("a function"));
-        assert_eq!(found.linkage_name.as_deref(), Some(function.name.as_str()));
-        assert!(frame.line.is_some() && !found.from_symbol_table);
-        names.push(found.name.clone());
-    }
-    names.sort();
-    assert_eq!(names, ["Circle::area()", "Square::area()"]);
-}
-
-#[test]
-fn another_processor() {
-    let folder = folder("layout-aarch64");
-    write(&folder, "small.c", SMALL);
-    write(&folder, "twice.h", TWICE);
-    run(&folder, "aarch64-linux-gnu-gcc -O2 -g small.c -o small");
-    check_against(&folder.join("small"), &folder.join("small"));
-    run(&folder, "aarch64-linux-gnu-gcc -O2 -static small.c -o static");
-    let binary = folder.join("static");
-    let (start, size) = section(&binary, ".text");
-    let addresses: Vec<u64> = (start..start + size).step_by(64).collect();
-    let resolution = resolve(&binary, &addresses);
-    for (i, address) in addresses.iter().enumerate() {
-        let marks = plain(&resolution, i).iter().any(|frame| frame.function.starts_with('$'));
-        assert!(!marks, "{address:#x}");
-    }
 }
 
 #[test]

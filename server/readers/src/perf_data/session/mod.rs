@@ -191,6 +191,7 @@ impl<'a> Session<'a> {
         profile.recording = self.features.into_recording();
         profile.recording.duration_ns = self.span.map(|(first, last)| last - first);
         profile.problems = self.problems;
+        crate::spe::add_events(&mut profile);
         Ok(profile)
     }
 

@@ -137,7 +137,8 @@ impl Session<'_> {
 
     /// Looks the chains of a batch up. Doing so side by side hides how long memory takes to answer.
     pub(super) fn drain(&mut self, batch: &mut Batch<'_>) {
-        if !self.trace.is_present() {
+        // A trace is announced before the first sample.
+        if !batch.0.is_empty() && !self.trace.is_present() {
             self.folding.history = None;
         }
         if self.folding.chains.is_full() {

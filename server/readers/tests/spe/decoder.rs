@@ -1,24 +1,10 @@
-//! The SPE decoder against worked examples and against everything that bytes can do to it.
+//! The decoder alone.
 
+use super::forge::Random;
+use super::{E1, E2, E3, E4, E5, E6, bytes};
 use heatline_profile::SpeStats;
 use heatline_readers::spe::{Collector, Cpu, DecodeCounts, Decoder, Events, Owner, Record, RecordFields};
 use proptest::prelude::*;
-
-const E1: &str = "b0 d4 06 40 00 00 00 00 80 65 e8 03 00 00 49 00 52 16 00 98 22 00 99 07 00 b2 38 12 ff f7 ff ff 00 00 \
-    b3 38 12 2a 81 00 00 00 80 9a 01 00 43 08 71 88 13 00 00 00 00 00 00";
-const E2: &str = "b0 dc 06 40 00 00 00 00 80 65 e8 03 00 00 49 01 52 16 00 98 09 00 99 02 00 b2 40 12 ff f7 ff ff 00 00 \
-    9a 01 00 43 00 71 70 17 00 00 00 00 00 00";
-const E3: &str = "b0 f0 06 40 00 00 00 00 80 65 e8 03 00 00 4a 01 42 82 98 14 00 99 03 00 b1 08 07 40 00 00 00 00 80 \
-    71 58 1b 00 00 00 00 00 00";
-const E4: &str = "b0 d8 06 40 00 00 00 00 80 48 00 42 02 98 03 00 01";
-const E5: &str = "b0 d4 06 40 00 00 00 00 80 65 e8 03 00 00 49 14 62 2e 07 00 00 98 9c 01 99 0b 00 \
-    b2 80 12 ff f7 00 00 00 f0 9a 1e 00 53 0d 00 71 28 23 00 00 00 00 00 00";
-const E6: &str = "b0 56 34 12 10 00 80 ff c0 65 00 00 00 00 49 0e 52 16 00 98 05 00 b2 78 56 34 12 00 00 ff 00 \
-    71 1c 25 00 00 00 00 00 00";
-
-fn bytes(hex: &str) -> Vec<u8> {
-    hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hex")).collect()
-}
 
 fn decode(pieces: &[(u64, &[u8])]) -> (Vec<Record>, DecodeCounts) {
     let mut records = Vec::new();
@@ -181,38 +167,26 @@ fn every_truncation_gives_the_records_that_are_whole() {
     }
 }
 
-/// xorshift64*: the same mutations on every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % below
-    }
-}
-
 #[test]
 fn a_hundred_thousand_mutations_neither_panic_nor_invent_counts() {
     let original = [E1, E2, E3, E4, E5, E6].map(bytes).concat();
     let mut random = Random(42);
     for round in 0..100_000 {
         let mut stream = original.clone();
-        for _ in 0..=random.next(4) {
-            let at = random.next(stream.len() as u64) as usize;
-            match random.next(4) {
-                0 => stream[at] = random.next(256) as u8,
-                1 => stream[at] ^= 1 << random.next(8),
+        for _ in 0..=random.below(4) {
+            let at = random.below(stream.len() as u64) as usize;
+            match random.below(4) {
+                0 => stream[at] = random.below(256) as u8,
+                1 => stream[at] ^= 1 << random.below(8),
                 2 => drop(stream.remove(at)),
-                _ => stream.insert(at, random.next(256) as u8),
+                _ => stream.insert(at, random.below(256) as u8),
             }
         }
         let whole = decode(&[(0, &stream)]);
         assert_eq!(whole.0.len() as u64, whole.1.records);
         assert!(whole.1.bad_bytes <= stream.len() as u64);
         if round % 8 == 0 {
-            let cut = random.next(stream.len() as u64 + 1) as usize;
+            let cut = random.below(stream.len() as u64 + 1) as usize;
             let joined = decode(&[(0, &stream[..cut]), (cut as u64, &stream[cut..])]);
             assert_eq!(whole.1, joined.1);
         }
@@ -281,7 +255,7 @@ prop_compose! {
         packets.extend(context.map(|(index, value)| [&[0x64 | index][..], &value.to_le_bytes()].concat()));
         let mut random = Random(order | 1);
         for i in (1..packets.len()).rev() {
-            packets.swap(i, random.next(i as u64 + 1) as usize);
+            packets.swap(i, random.below(i as u64 + 1) as usize);
         }
         for (packet, zeros) in packets.iter_mut().zip(padding) {
             packet.extend(std::iter::repeat_n(0, zeros));

@@ -1,0 +1,1 @@
+//! The same recordings read by perf.
