@@ -1,6 +1,6 @@
 // Heat and the ways to what costs, in the real editor: against `heatline report` of the same profile.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Example } from './lib/example.mjs';
@@ -45,7 +45,7 @@ async function seeHeat(file, theme) {
   const background = colours('background', theme);
   const wanted = new Map([...levels(file)].map(([line, level]) => [line, background[level]]));
   const same = (seen) => [...wanted].every(([line, colour]) => seen.get(line) === colour) && seen.size === wanted.size;
-  await window.until(() => window.backgrounds(), same, `backgrounds ${JSON.stringify([...wanted])}`);
+  await window.until(() => window.backgrounds(background), same, `backgrounds ${JSON.stringify([...wanted])}`);
   const marks = await window.until(() => window.rulerMarks(), (seen) => seen > 0, 'marks in the overview ruler');
   assert.ok(marks > 0);
 }
@@ -72,6 +72,7 @@ test('the next hotspot is the next colder one, over all files, and the previous 
   await window.page.keyboard.press(',');
   await at(hotspots.at(-2), 'the previous hotspot');
   await window.command('Heatline: Go to the Next Hotspot (Colder)');
+  await at(hotspots.at(-1), 'the coldest');
   await window.command('Heatline: Go to the Next Hotspot (Colder)');
   await at(hotspots[0], 'the hottest, after the coldest');
 });
@@ -84,7 +85,7 @@ test('the list of hotspots shows each place while one walks through it', async (
   assert.ok(rows[0].includes(`${path.basename(hotspots[0].file)}:${hotspots[0].line}`), rows.join('\n'));
   await example.inFile(path.basename(hotspots[0].file));
   await window.picture('hotspots');
-  await window.page.keyboard.press('Escape');
+  await window.closeList();
   await at({ file: 'main.cpp', line: 1 }, 'back where one was');
   await window.command('Heatline: Show the Hottest Lines…');
   await window.choices();
@@ -99,7 +100,7 @@ test('functions have their list', async () => {
   const rows = await window.choices();
   assert.ok(rows[0].includes(first.function) && rows[0].includes(expected.percent(first.exclusive.percent)), rows.join('\n'));
   await window.picture('functions');
-  await window.page.keyboard.press('Escape');
+  await window.closeList();
 });
 
 test('callers and callees are listed for the line of the cursor', async () => {
@@ -108,12 +109,11 @@ test('callers and callees are listed for the line of the cursor', async () => {
   await window.command('Heatline: Show Callers and Callees of This Line…');
   const rows = await window.choices();
   assert.ok(rows.some((row) => row.includes('select_median')), rows.join('\n'));
-  await window.page.keyboard.press('Escape');
+  await window.closeList();
 });
 
 test('a dark theme has its own colours', async () => {
-  const settings = path.join(example.editor.folder, 'data/User/settings.json');
-  writeFileSync(settings, JSON.stringify({ ...JSON.parse(readFileSync(settings, 'utf8')), 'workbench.colorTheme': 'Default Dark Modern' }));
+  example.set({ 'workbench.colorTheme': 'Default Dark Modern' });
   await seeHeat('tree.cpp', 'dark');
   await window.picture('heat-dark');
 });

@@ -3,7 +3,7 @@
 // HEATLINE: the server to compare with (default: the release build); HEATLINE_VSIX: the extension (default: the packaged one).
 // Screenshots are left in .cache/pictures for a person to look at.
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -75,8 +75,7 @@ test('hints move with the text while it is edited, and the server agrees', async
 });
 
 test('a click on a lens lists callers and callees and goes there', async () => {
-  await window.focusEditor();
-  await window.page.locator('.codelens-decoration a').filter({ hasText: 'exclusive' }).last().click();
+  await window.clickLens(example.wanted('tree.cpp').lenses.get(57));
   const choices = await window.choices();
   assert.ok(choices.some((row) => row.includes('ask')), choices.join('\n'));
   await window.picture('calls');
@@ -98,9 +97,7 @@ test('another profile is opened from the list, and another metric picked', async
   await window.command('Heatline: Open a Profile…');
   await window.picture('open');
   await window.choose('Another file…');
-  const input = window.page.locator('.quick-input-widget input').first();
-  await input.fill(path.join(example.workspace, 'recordings/two.data'));
-  await window.page.keyboard.press('Enter');
+  await window.enterPath(path.join(example.workspace, 'recordings/two.data'));
   await example.seeAll('tree.cpp', example.wanted('tree.cpp', 'recordings/two.data'), 'of another profile');
   await window.command('Heatline: Pick a Metric…');
   const choices = await window.choices();
@@ -124,7 +121,8 @@ test('a closed profile leaves nothing, and opens again', async () => {
 
 test('a profile that is recorded anew is shown anew', async () => {
   copyFileSync(path.join(example.workspace, 'recordings/two.data'), path.join(example.workspace, 'perf.data'));
-  await example.seeAll('tree.cpp', example.wanted('tree.cpp'), 'of the new recording');
+  // The metric that was picked stays, now that the profile has it.
+  await example.seeAll('tree.cpp', example.wanted('tree.cpp', 'perf.data', '--metric', 'task-clock'), 'of the new recording');
 });
 
 test('a restarted server shows the same', async () => {
@@ -132,9 +130,18 @@ test('a restarted server shows the same', async () => {
   await example.seeAll('tree.cpp', example.wanted('tree.cpp'), 'after a restart');
 });
 
+test('settings take effect at once', async () => {
+  example.set({ 'heatline.hints.threshold': 4, 'heatline.lenses.enable': false });
+  const { hints } = example.wanted('tree.cpp');
+  const rows = expected.hints(example.report('perf.data', '--by', 'line'), 'tree.cpp', 4);
+  assert.ok(rows.size > 0 && rows.size < hints.size);
+  await example.seeAll('tree.cpp', { hints: rows, lenses: new Map() }, 'above the new threshold');
+  example.set({});
+  await example.seeAll('tree.cpp', example.wanted('tree.cpp'), 'with the settings as before');
+});
+
 test('a server that is not there is said, with the way to the setting', async () => {
-  mkdirSync(path.join(example.workspace, '.vscode'));
-  writeFileSync(path.join(example.workspace, '.vscode/settings.json'), JSON.stringify({ 'heatline.server.path': '/nowhere/heatline' }));
+  example.set({ 'heatline.server.path': '/nowhere/heatline' });
   const message = window.page.locator('.notification-toast', { hasText: 'heatline.server.path' });
   await message.waitFor();
   await window.picture('no-server');

@@ -1,7 +1,7 @@
 // The bundled example, opened in the editor, and what is to be seen of it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -46,6 +46,13 @@ export class Example {
     execFileSync('perf', options, { cwd: this.workspace, stdio: 'ignore' });
   }
 
+  /** Writes the settings of the workspace. */
+  set(settings) {
+    const folder = path.join(this.workspace, '.vscode');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(path.join(folder, 'settings.json'), JSON.stringify(settings));
+  }
+
   /** The path of one of the example's sources. */
   source(name) {
     return path.join(this.workspace, 'src', name);
@@ -71,8 +78,8 @@ export class Example {
 
   /** Opens another file by its name. */
   async openFile(name) {
-    await this.window.page.keyboard.press('Control+p');
-    await this.window.page.locator('.quick-input-widget input').first().fill(name);
+    const input = await this.window.openList('Control+p');
+    await input.fill(name);
     await this.window.choose(name);
     await this.inFile(name);
   }

@@ -118,8 +118,8 @@ export class Window {
     return { file: tab.trim(), line: Number(/Ln (\d+)/.exec(position)?.[1]) };
   }
 
-  /** The background colours, as #rrggbbaa, of the lines in view that have one of ours. */
-  async backgrounds() {
+  /** The background colour of each line in view that has one of the given ones, as #rrggbbaa. */
+  async backgrounds(colours) {
     const rows = await this.#page.evaluate(() => {
       const editor = document.querySelector('.editor-group-container.active .monaco-editor') ?? document.querySelector('.monaco-editor');
       const numbers = [...editor.querySelectorAll('.margin-view-overlays .line-numbers')].map((number) => ({
@@ -131,7 +131,7 @@ export class Window {
         return { number: numbers.find((line) => line.top === top)?.number, colour: getComputedStyle(overlay).backgroundColor };
       });
     });
-    return new Map(rows.map(({ number, colour }) => [number, hexColour(colour)]).filter(([, colour]) => colour !== undefined));
+    return new Map(rows.map(({ number, colour }) => [number, hexColour(colour)]).filter(([, colour]) => colours.includes(colour)));
   }
 
   /** The number of coloured pixels in the right lane of the overview ruler. */
@@ -152,9 +152,8 @@ export class Window {
   /** Puts the cursor at a line and column (from 1) of the active editor. */
   async moveTo(line, column = 1) {
     await this.focusEditor();
-    await this.#page.keyboard.press('Control+g');
-    await this.#page.locator('.quick-input-widget input').waitFor({ timeout: PATIENCE });
-    await this.#page.keyboard.type(`${line}:${column}`);
+    const input = await this.openList('Control+g');
+    await input.fill(`:${line}:${column}`);
     await this.#page.keyboard.press('Enter');
     await this.#page.locator('.quick-input-widget').waitFor({ state: 'hidden', timeout: PATIENCE });
   }
@@ -180,22 +179,72 @@ export class Window {
 
   /** Runs a command by its title, through the palette. */
   async command(title) {
-    await this.#page.keyboard.press('F1');
-    const input = this.#page.locator('.quick-input-widget input[type=text], .quick-input-widget input').first();
-    await input.waitFor({ timeout: PATIENCE });
+    const input = await this.openList('F1');
     await input.fill(`>${title}`);
-    await this.#page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().click({ timeout: PATIENCE });
+    await this.choose(title);
+  }
+
+  /** Presses the key that opens a list until it is open; gives its input. */
+  async openList(key) {
+    const widget = this.#page.locator('.quick-input-widget');
+    await widget.waitFor({ state: 'hidden', timeout: PATIENCE });
+    const input = widget.locator('input').first();
+    await this.again(() => this.#page.keyboard.press(key), () => input.waitFor({ timeout: 3000 }));
+    return input;
   }
 
   /** The rows of the list that is open. */
   async choices() {
-    await this.#page.locator('.quick-input-list .monaco-list-row').first().waitFor({ timeout: PATIENCE });
+    await this.#row().waitFor({ timeout: PATIENCE });
     return (await this.#page.locator('.quick-input-list .monaco-list-row').allInnerTexts()).map((row) => plain(row).replace(/\s*\n\s*/g, ' ').trim());
   }
 
   /** Chooses the first row that holds the text. */
   async choose(text) {
-    await this.#page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first().click({ timeout: PATIENCE });
+    await this.#row(text).click({ timeout: PATIENCE });
+  }
+
+  /** Closes the list without choosing. */
+  async closeList() {
+    await this.#page.keyboard.press('Escape');
+    await this.#page.locator('.quick-input-widget').waitFor({ state: 'hidden', timeout: PATIENCE });
+  }
+
+  /** Types a path into the file dialog that is open and accepts it. */
+  async enterPath(file) {
+    const widget = this.#page.locator('.quick-input-widget');
+    await this.until(() => widget.locator('input').first().inputValue(), (value) => value.startsWith('/'), 'a file dialog');
+    await widget.locator('input').first().fill(file);
+    await this.again(() => this.#page.keyboard.press('Enter'), () => widget.waitFor({ state: 'hidden', timeout: 3000 }));
+  }
+
+  /** Clicks the lens above a line until a list opens: a lens now and then has no command until its editor has the focus. */
+  async clickLens(text) {
+    const lens = this.#page.locator('.editor-group-container.active .codelens-decoration a').filter({ hasText: new RegExp(text.replace(/\s/g, '\\s')) }).first();
+    const click = async () => {
+      await this.#page.locator('.editor-group-container.active .view-line').first().click();
+      await lens.click({ timeout: 3000 });
+    };
+    await this.again(click, () => this.#row().waitFor({ timeout: 3000 }));
+  }
+
+  /** Does something until what it leads to is seen; a few times at most. */
+  async again(act, seen) {
+    for (let tries = 1; ; tries++) {
+      try {
+        await act();
+        return await seen();
+      } catch (error) {
+        if (tries === 5) {
+          throw error;
+        }
+      }
+    }
+  }
+
+  #row(text) {
+    const rows = this.#page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row');
+    return (text === undefined ? rows : rows.filter({ hasText: text })).first();
   }
 
   /** Asks until the answer is as wanted; the last answer is in the error. */
