@@ -26,9 +26,9 @@ pub(super) struct Row {
     pub column: u32,
 }
 
-/// Where an inlined function is declared.
+/// Where a function is declared.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InlineeLine {
+pub(super) struct Declared {
     pub file: u32,
     pub line: u32,
 }
@@ -38,7 +38,10 @@ pub(super) struct InlineeLine {
 pub(super) struct Lines<'a> {
     /// By section and start, none over another.
     pub rows: Vec<Row>,
-    pub inlinees: FxHashMap<u32, InlineeLine>,
+    /// Of inlined functions, by their numbers.
+    pub inlinees: FxHashMap<u32, Declared>,
+    /// Of functions with code of their own, by their start: their first row, even where it covers nothing.
+    pub functions: FxHashMap<Place, Declared>,
     pub files: Files<'a>,
     /// How many subsections are damaged.
     pub damaged: u64,
@@ -74,7 +77,7 @@ pub(super) fn read(bytes: &[u8], wanted: impl Fn(Place, u32) -> bool) -> Lines<'
     let mut rest = Bytes(bytes);
     while let Some((kind, data)) = subsection(&mut rest) {
         let read = match kind {
-            LINES => rows(data, &mut wanted, &mut lines.rows),
+            LINES => lines.rows(data, &mut wanted),
             INLINEE_LINES => inlinees(data, &mut lines.inlinees),
             FILE_CHECKSUMS => {
                 lines.files = Files(data);
@@ -100,27 +103,32 @@ fn subsection<'a>(rest: &mut Bytes<'a>) -> Option<(u32, &'a [u8])> {
     Some((if kind & IGNORED == 0 { kind } else { 0 }, data))
 }
 
-/// The rows of one function, a block for each file. `None` where they are damaged; what came before is kept.
-fn rows(data: &[u8], wanted: &mut impl FnMut(Place, u32) -> bool, all: &mut Vec<Row>) -> Option<()> {
-    let mut rest = Bytes(data);
-    let (offset, section) = (rest.u32()?, rest.u16()?);
-    let has_columns = rest.u16()? & 1 != 0;
-    let size = rest.u32()?;
-    let end = offset.checked_add(size)?;
-    if !wanted(Place { section, offset }, size) {
-        return Some(());
+impl Lines<'_> {
+    /// Adds the rows of one function, a block for each file. `None` where they are damaged; what came before is kept.
+    fn rows(&mut self, data: &[u8], wanted: &mut impl FnMut(Place, u32) -> bool) -> Option<()> {
+        let mut rest = Bytes(data);
+        let (offset, section) = (rest.u32()?, rest.u16()?);
+        let start = Place { section, offset };
+        let has_columns = rest.u16()? & 1 != 0;
+        let size = rest.u32()?;
+        let end = offset.checked_add(size)?;
+        if !wanted(start, size) {
+            return Some(());
+        }
+        let mut rows = Vec::new();
+        let read = blocks(&mut rest, offset, section, has_columns, &mut rows);
+        rows.sort_by_key(|row| row.start);
+        if let Some(first) = rows.iter().find(|row| row.line > 0) {
+            self.functions.insert(start, Declared { file: first.file, line: first.line });
+        }
+        let mut next = end;
+        for row in rows.iter_mut().rev() {
+            row.end = next;
+            next = row.start.min(next);
+        }
+        self.rows.extend(rows.into_iter().filter(|row| row.start < row.end));
+        read
     }
-    let first = all.len();
-    let read = blocks(&mut rest, offset, section, has_columns, all);
-    let own = all.get_mut(first..).unwrap_or_default();
-    own.sort_by_key(|row| row.start);
-    let mut next = end;
-    for row in own.iter_mut().rev() {
-        row.end = next;
-        next = row.start.min(next);
-    }
-    all.retain(|row| row.start < row.end);
-    read
 }
 
 fn blocks(rest: &mut Bytes<'_>, offset: u32, section: u16, has_columns: bool, all: &mut Vec<Row>) -> Option<()> {
@@ -141,12 +149,12 @@ fn blocks(rest: &mut Bytes<'_>, offset: u32, section: u16, has_columns: bool, al
     Some(())
 }
 
-fn inlinees(data: &[u8], all: &mut FxHashMap<u32, InlineeLine>) -> Option<()> {
+fn inlinees(data: &[u8], all: &mut FxHashMap<u32, Declared>) -> Option<()> {
     let mut rest = Bytes(data);
     let with_more_files = rest.u32()? == 1;
     while !rest.0.is_empty() {
         let (inlinee, file, line) = (rest.u32()?, rest.u32()?, rest.u32()?);
-        all.entry(inlinee).or_insert(InlineeLine { file, line });
+        all.entry(inlinee).or_insert(Declared { file, line });
         if with_more_files {
             let files = rest.u32()?;
             rest.take((files as usize).checked_mul(4)?)?;

@@ -29,7 +29,7 @@ use module::ModuleFrames;
 use names::NameKey;
 use publics::{Publics, contribution};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -86,7 +86,8 @@ pub(crate) fn resolve(
         };
         let publics = file.globals().map(|globals| Publics::read(&globals, is_code)).unwrap_or_default();
         report(&found, &publics, &mut builder.problems);
-        let ranges = publics.ranges(&search.addresses, &search.contributions);
+        let known: HashSet<Place> = found.iter().flat_map(|found| &found.frames.starts).copied().collect();
+        let ranges = publics.ranges(&search.addresses, &search.contributions, &known);
         add(file, found, builder);
         Ok(ranges)
     })
@@ -187,7 +188,7 @@ fn report(found: &[Found], publics: &Publics, problems: &mut Problems) {
     if damaged > 0 {
         problems.add("debug-module", damaged, None, "modules of the PDB are damaged, parts of them were not read");
     }
-    let mut folded = found.iter().flat_map(|found| &found.frames.starts).map(|start| publics.names(*start));
+    let mut folded = found.iter().flat_map(|found| &found.frames.found).map(|start| publics.names(*start));
     let mut count = 0;
     let mut example = None;
     for names in folded.by_ref().filter(|names| names.len() > 1) {

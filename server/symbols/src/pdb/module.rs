@@ -1,7 +1,7 @@
 //! One module's addresses to chains of frames.
 
 use super::format::{ModuleStream, Place, Strings};
-use super::lines::{self, InlineeLine, Lines, Row};
+use super::lines::{self, Declared, Lines, Row};
 use super::names::NameKey;
 use super::symbols::{self, Procedure};
 use crate::resolution::{FileId, Frame, FunctionId, SourceFile};
@@ -19,8 +19,10 @@ pub(super) struct ModuleFrames {
     pub chains: Vec<(u32, u32)>,
     /// Per address: 1 + chain, 0 where the module knows nothing.
     pub of_address: Vec<u32>,
-    /// Where the procedures start that have an address.
+    /// Where all procedures start.
     pub starts: Vec<Place>,
+    /// Where those start that have an address.
+    pub found: Vec<Place>,
     /// Whether something was damaged.
     pub damaged: bool,
 }
@@ -54,7 +56,7 @@ pub(super) fn resolve(
 ) -> ModuleFrames {
     let wanted = |start: Place, size: u32| !range(addresses, start, size).is_empty();
     let lines = lines::read(stream.lines(), wanted);
-    let (procedures, damaged) = symbols::procedures(stream.symbols(), wanted);
+    let symbols = symbols::read(stream.symbols(), wanted);
     let mut build = Build {
         number,
         addresses,
@@ -62,12 +64,16 @@ pub(super) fn resolve(
         lines: &lines,
         marks: Vec::new(),
         mark_of: vec![0; addresses.len()],
-        out: ModuleFrames { damaged: damaged || lines.damaged > 0, ..ModuleFrames::default() },
+        out: ModuleFrames {
+            damaged: symbols.damaged || lines.damaged > 0,
+            starts: symbols.starts,
+            ..ModuleFrames::default()
+        },
         files: FxHashMap::default(),
         inlinees: FxHashMap::default(),
     };
     let mut starts = FxHashSet::default();
-    for procedure in procedures.iter().filter(|procedure| starts.insert(procedure.start)) {
+    for procedure in symbols.wanted.iter().filter(|procedure| starts.insert(procedure.start)) {
         build.procedure(procedure);
     }
     build.rows_without_procedure();
@@ -99,13 +105,13 @@ impl<'a> Build<'a> {
     fn procedure(&mut self, procedure: &Procedure<'_>) {
         let within = range(self.addresses, procedure.start, procedure.size);
         let function = self.name_procedure(procedure);
-        self.out.starts.push(procedure.start);
+        self.out.found.push(procedure.start);
         self.lines_of(within.clone(), function);
         let mut rows = Vec::new();
         for (number, site) in procedure.sites().iter().enumerate() {
             // Without its declaration the lines of an inlined function are not known, but its code is.
             let declared = self.lines.inlinees.get(&site.inlinee).copied();
-            site.rows(procedure.start, declared.unwrap_or(InlineeLine { file: u32::MAX, line: 0 }), &mut rows);
+            site.rows(procedure.start, declared.unwrap_or(Declared { file: u32::MAX, line: 0 }), &mut rows);
             let parent = site.parent.map_or(0, |parent| parent as u32 + 1);
             self.site(number as u32 + 1, parent, site.inlinee, declared, &rows, &within);
         }
@@ -144,7 +150,7 @@ impl<'a> Build<'a> {
         number: u32,
         parent: u32,
         inlinee: u32,
-        declared: Option<InlineeLine>,
+        declared: Option<Declared>,
         rows: &[Row],
         within: &Range<usize>,
     ) {
@@ -197,28 +203,24 @@ impl<'a> Build<'a> {
     }
 
     fn name_procedure(&mut self, procedure: &Procedure<'_>) -> Option<FunctionId> {
-        let (start, rows) = (procedure.start, &self.lines.rows);
-        let at = rows.partition_point(|row| (row.section, row.end) <= (start.section, start.offset));
-        let row = rows.get(at).filter(|row| row.section == start.section && row.start <= start.offset && row.line > 0);
-        let (key, line) = row.map_or((None, 0), |row| (Some(row.file), row.line));
+        let declared = self.lines.functions.get(&procedure.start).copied();
         let name = String::from_utf8_lossy(procedure.name).into_owned();
-        let key = (NameKey::Procedure { module: self.number, name, type_index: procedure.type_index }, key);
-        self.function(key, line)
+        self.function(NameKey::Procedure { module: self.number, name, type_index: procedure.type_index }, declared)
     }
 
-    fn name_inlinee(&mut self, id: u32, declared: Option<InlineeLine>) -> Option<FunctionId> {
+    fn name_inlinee(&mut self, id: u32, declared: Option<Declared>) -> Option<FunctionId> {
         if let Some(known) = self.inlinees.get(&id) {
             return *known;
         }
-        let key = NameKey::Inlinee { module: self.number, id };
-        let function = self.function((key, declared.map(|d| d.file)), declared.map_or(0, |d| d.line));
+        let function = self.function(NameKey::Inlinee { module: self.number, id }, declared);
         self.inlinees.insert(id, function);
         function
     }
 
-    fn function(&mut self, (key, file): (NameKey, Option<u32>), line: u32) -> Option<FunctionId> {
-        let file = file.and_then(|file| self.file(file));
-        self.out.functions.push(ModuleFunction { key, file, line: NonZeroU32::new(line) });
+    fn function(&mut self, key: NameKey, declared: Option<Declared>) -> Option<FunctionId> {
+        let file = declared.and_then(|declared| self.file(declared.file));
+        let line = declared.and_then(|declared| NonZeroU32::new(declared.line));
+        self.out.functions.push(ModuleFunction { key, file, line });
         FunctionId::new(self.out.functions.len() - 1)
     }
 

@@ -2,7 +2,7 @@
 
 use super::bytes::Bytes;
 use super::format::{Addresses, Contribution, Globals, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 const S_PUB32: u16 = 0x110e;
 
@@ -35,13 +35,21 @@ impl Publics {
     }
 
     /// The ranges that the symbols name: each reaches to the next one, or to the end of the contribution it is in.
-    /// `contributions` are sorted.
-    pub fn ranges(&self, addresses: &Addresses, contributions: &[Contribution]) -> Vec<NamedRange> {
+    /// `contributions` are sorted. Functions that are `known` to start somewhere say themselves where they end.
+    pub fn ranges(
+        &self,
+        addresses: &Addresses,
+        contributions: &[Contribution],
+        known: &HashSet<Place>,
+    ) -> Vec<NamedRange> {
         let mut ranges = Vec::with_capacity(self.0.len());
         let mut next: Option<Place> = None;
         for (place, names) in self.0.iter().rev() {
             let until_next = next.filter(|next| next.section == place.section).map(|next| next.offset - place.offset);
             next = Some(*place);
+            if known.contains(place) {
+                continue;
+            }
             let within = contribution(contributions, *place)
                 .map(|c| c.start.offset.saturating_add(c.size).saturating_sub(place.offset));
             let size = until_next.into_iter().chain(within).min().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use super::bytes::{Bytes, signed};
 use super::format::Place;
-use super::lines::{InlineeLine, Row};
+use super::lines::{Declared, Row};
 
 const SIGNATURE_C13: u32 = 4;
 
@@ -47,34 +47,53 @@ pub(super) struct Site<'a> {
     annotations: &'a [u8],
 }
 
-/// The procedures of a module's symbols for which `wanted` says that some of their code is asked for. The second value
-/// tells whether the symbols are damaged.
-pub(super) fn procedures(symbols: &[u8], wanted: impl Fn(Place, u32) -> bool) -> (Vec<Procedure<'_>>, bool) {
-    let mut found = Vec::new();
-    let mut rest = Bytes(symbols);
-    if rest.u32() != Some(SIGNATURE_C13) {
-        return (found, !symbols.is_empty());
-    }
-    while !rest.0.is_empty() {
-        let Some((kind, record)) = record(&mut rest) else { return (found, true) };
-        let read = match kind {
-            S_LPROC32 | S_GPROC32 | S_LPROC32_ID | S_GPROC32_ID | S_LPROC32_DPC | S_LPROC32_DPC_ID => {
-                procedure(Bytes(record))
-            }
-            S_THUNK32 => thunk(Bytes(record)),
-            _ => continue,
-        };
-        let Some((procedure, end)) = read else { return (found, true) };
-        // Everything up to the procedure's end is its body.
-        let here = symbols.len() - rest.0.len();
-        let end = end as usize;
-        let Some(body) = symbols.get(here..end) else { continue };
-        rest = Bytes(symbols.get(end..).unwrap_or_default());
-        if wanted(procedure.start, procedure.size) {
-            found.push(Procedure { body, ..procedure });
+/// What a module's symbols say.
+#[derive(Default)]
+pub(super) struct Symbols<'a> {
+    /// The procedures of whose code some is asked for.
+    pub wanted: Vec<Procedure<'a>>,
+    /// Where all procedures start.
+    pub starts: Vec<Place>,
+    pub damaged: bool,
+}
+
+/// Reads the symbols of a module; `wanted` says whether some code of a procedure is asked for.
+pub(super) fn read(symbols: &[u8], wanted: impl Fn(Place, u32) -> bool) -> Symbols<'_> {
+    let mut found = Symbols::default();
+    found.damaged = found.procedures(symbols, wanted).is_none();
+    found
+}
+
+impl<'a> Symbols<'a> {
+    /// Adds all procedures up to the first damage, for which it returns `None`.
+    fn procedures(&mut self, symbols: &'a [u8], wanted: impl Fn(Place, u32) -> bool) -> Option<()> {
+        if symbols.is_empty() {
+            return Some(());
         }
+        let mut rest = Bytes(symbols);
+        if rest.u32()? != SIGNATURE_C13 {
+            return None;
+        }
+        while !rest.0.is_empty() {
+            let (kind, record) = record(&mut rest)?;
+            let (procedure, end) = match kind {
+                S_LPROC32 | S_GPROC32 | S_LPROC32_ID | S_GPROC32_ID | S_LPROC32_DPC | S_LPROC32_DPC_ID => {
+                    procedure(Bytes(record))?
+                }
+                S_THUNK32 => thunk(Bytes(record))?,
+                _ => continue,
+            };
+            // Everything up to the procedure's end is its body.
+            let (here, end) = (symbols.len() - rest.0.len(), end as usize);
+            let Some(body) = symbols.get(here..end) else { continue };
+            rest = Bytes(symbols.get(end..).unwrap_or_default());
+            self.starts.push(procedure.start);
+            if wanted(procedure.start, procedure.size) {
+                self.wanted.push(Procedure { body, ..procedure });
+            }
+        }
+        Some(())
     }
-    (found, false)
 }
 
 /// The next record: its kind and what follows it.
@@ -144,7 +163,7 @@ fn site(mut record: Bytes<'_>, with_count: bool) -> Option<(u32, &[u8])> {
 impl Site<'_> {
     /// The code of the inlined call as rows with the lines of the inlined function, by start. `start` is that of the
     /// procedure, `declared` where the inlined function is.
-    pub fn rows(&self, start: Place, declared: InlineeLine, rows: &mut Vec<Row>) {
+    pub fn rows(&self, start: Place, declared: Declared, rows: &mut Vec<Row>) {
         rows.clear();
         let first = Row {
             section: start.section,

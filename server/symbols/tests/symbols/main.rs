@@ -3,6 +3,8 @@
 
 mod damage;
 mod layouts;
+mod msvc;
 mod oracle;
+mod pdb;
 mod separate;
 mod tools;
