@@ -28,6 +28,14 @@ pub(crate) struct Builder {
     of_address: Vec<u32>,
 }
 
+/// Which addresses without function get the name of a symbol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nameless {
+    All,
+    /// Those of which at least the line is known.
+    WithLine,
+}
+
 const NO_CHAIN: u32 = u32::MAX;
 
 impl Builder {
@@ -105,12 +113,15 @@ impl Builder {
     }
 
     /// Names what has no function from the symbol table. `addresses` are those of [`Builder::new`], in order.
-    pub fn add_symbols(&mut self, addresses: &[u64], table: &SymbolTable) {
+    pub fn add_symbols(&mut self, addresses: &[u64], table: &SymbolTable, of: Nameless) {
         let mut functions: FxHashMap<usize, Option<FunctionId>> = FxHashMap::default();
         let (mut from, mut last) = (0, None);
         for (number, address) in addresses.iter().enumerate() {
             let Some(chain) = self.of_address.get(number).copied() else { continue };
             if self.outermost(chain).is_some_and(|frame| frame.function.is_some()) {
+                continue;
+            }
+            if of == Nameless::WithLine && chain == NO_CHAIN {
                 continue;
             }
             let Some(symbol) = table.find(*address, from) else { continue };

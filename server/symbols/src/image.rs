@@ -1,6 +1,6 @@
 //! A binary: its identity, its address spaces, and the way from addresses to frames.
 
-use crate::build::Builder;
+use crate::build::{Builder, Nameless};
 use crate::code::Code;
 use crate::dwarf::{self, Sections};
 use crate::object_file::{ImageKind, ObjectFile};
@@ -90,11 +90,16 @@ impl Image {
         let rvas: Vec<Option<u32>> = addresses.iter().zip(is_code).map(rva).collect();
         match pdb::resolve(storage, &rvas, builder, monitor) {
             Ok(names) => {
-                let range =
-                    |range: pdb::NamedRange| (base + u64::from(range.start), base + u64::from(range.end), range.name);
                 if builder.lacks_functions() {
-                    let table = SymbolTable::of_ranges(names.into_iter().map(range), self.code.ranges());
-                    builder.add_symbols(addresses, &table);
+                    let range = |range: &pdb::NamedRange| {
+                        (base + u64::from(range.start), base + u64::from(range.end), range.name.clone())
+                    };
+                    // A function with symbols of its own ends where they say; behind it only code with lines is its.
+                    let without = names.iter().filter(|range| !range.has_symbols).map(range);
+                    let table = SymbolTable::of_ranges(without, self.code.ranges());
+                    builder.add_symbols(addresses, &table, Nameless::All);
+                    let table = SymbolTable::of_ranges(names.iter().map(range), self.code.ranges());
+                    builder.add_symbols(addresses, &table, Nameless::WithLine);
                 }
                 Ok(None)
             }
@@ -162,7 +167,7 @@ impl Image {
             if builder.lacks_functions() {
                 let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
                 let table = SymbolTable::read(&files, self.code.ranges(), &mut builder.problems);
-                builder.add_symbols(&different, &table);
+                builder.add_symbols(&different, &table, Nameless::All);
             }
         }
         Ok(builder.finish(order, &is_code, missing))

@@ -15,6 +15,8 @@ pub(crate) struct NamedRange {
     pub start: u32,
     pub end: u32,
     pub name: String,
+    /// Whether a module has symbols for the function, which say where it ends.
+    pub has_symbols: bool,
 }
 
 impl Publics {
@@ -35,7 +37,8 @@ impl Publics {
     }
 
     /// The ranges that the symbols name: each reaches to the next one, or to the end of the contribution it is in.
-    /// `contributions` are sorted. Functions that are `known` to start somewhere say themselves where they end.
+    /// `contributions` are sorted. `known` are the starts
+    /// of functions with symbols of their own.
     pub fn ranges(
         &self,
         addresses: &Addresses,
@@ -47,14 +50,13 @@ impl Publics {
         for (place, names) in self.0.iter().rev() {
             let until_next = next.filter(|next| next.section == place.section).map(|next| next.offset - place.offset);
             next = Some(*place);
-            if known.contains(place) {
-                continue;
-            }
+            let has_symbols = known.contains(place);
             let within = contribution(contributions, *place)
                 .map(|c| c.start.offset.saturating_add(c.size).saturating_sub(place.offset));
             let size = until_next.into_iter().chain(within).min().unwrap_or(0);
             if let (Some(start), Some(name)) = (addresses.rva(*place), names.first()) {
-                ranges.push(NamedRange { start, end: start.saturating_add(size), name: name.clone() });
+                let (end, name) = (start.saturating_add(size), name.clone());
+                ranges.push(NamedRange { start, end, name, has_symbols });
             }
         }
         ranges
