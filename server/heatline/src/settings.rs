@@ -269,6 +269,36 @@ mod tests {
         assert_eq!(settings, expected);
     }
 
+    /// All keys with their defaults; taking the struct apart makes this fail to build where a setting is forgotten.
+    fn defaults() -> Value {
+        let Settings { profiles, baseline, metric, search, source_map, hints, lenses, diff_threshold, heat, inline } =
+            Settings::default();
+        let Search { symfs, debug_dirs, symbol_path, debuginfod } = search;
+        json!({
+            "profiles": profiles, "baseline": baseline, "metric": metric, "inline": inline, "sourceMap": source_map,
+            "search.symfs": symfs, "search.debugDirs": debug_dirs, "search.symbolPath": symbol_path,
+            "search.debuginfod": debuginfod, "diff.threshold": diff_threshold,
+            "hints.enable": hints.enable, "hints.threshold": hints.threshold, "hints.inclusive": hints.inclusive,
+            "lenses.enable": lenses.enable, "lenses.threshold": lenses.threshold,
+            "heat.enable": heat.enable,
+            "heat.scope": match heat.scope { HeatScope::Profile => "profile", HeatScope::File => "file" },
+        })
+    }
+
+    #[test]
+    fn vs_code_declares_the_same_keys_and_defaults() {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../editors/vscode/package.json");
+        let manifest: Value = serde_json::from_str(&std::fs::read_to_string(manifest).unwrap()).unwrap();
+        let declared = manifest["contributes"]["configuration"]["properties"].as_object().unwrap();
+        let own = |key: &str| OF_CLIENTS.contains(&key.split('.').next().unwrap_or(key));
+        let declared: serde_json::Map<String, Value> = declared
+            .iter()
+            .map(|(key, declared)| (key.strip_prefix("heatline.").unwrap().to_owned(), declared["default"].clone()))
+            .filter(|(key, _)| !own(key))
+            .collect();
+        assert_eq!(Value::Object(declared), defaults());
+    }
+
     #[test]
     fn every_key_is_read() {
         let all = json!({
