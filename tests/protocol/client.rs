@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A server that says nothing for so long will never say anything.
 const HUNG: Duration = Duration::from_secs(60);
@@ -17,7 +17,9 @@ const HUNG: Duration = Duration::from_secs(60);
 pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
-    messages: Receiver<Value>,
+    /// Messages and when they were there.
+    messages: Receiver<(Instant, Value)>,
+    arrived: Instant,
     next_id: i64,
     /// The answers by id, in the order they came.
     answers: HashMap<String, Vec<Value>>,
@@ -31,28 +33,42 @@ impl Client {
     /// Starts a server in a folder.
     pub fn start(folder: &Path, environment: &[(&str, &str)]) -> Self {
         let mut client = Self::start_unread(folder, environment);
-        let output = client.child.stdout.take().expect("its output is a pipe");
+        let output = client.take_output();
         client.read_from(output);
         client
     }
 
     /// Starts a server whose output nobody reads until [`Self::read_from`].
     pub fn start_unread(folder: &Path, environment: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_heatline"))
-            .arg("lsp")
-            .current_dir(folder)
-            .envs(environment.iter().copied())
-            .env("HEATLINE_LOG", "error")
-            .env("RUST_BACKTRACE", "0")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .expect("the server starts");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heatline"));
+        command.arg("lsp").current_dir(folder).envs(environment.iter().copied());
+        Self::spawn(command.env("HEATLINE_LOG", "error").env("RUST_BACKTRACE", "0"))
+    }
+
+    /// Starts another server.
+    pub fn start_other(command: &mut Command) -> Self {
+        let mut client = Self::spawn(command);
+        let output = client.take_output();
+        client.read_from(output);
+        client
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = pipes.spawn().expect("the server starts");
         let input = child.stdin.take();
         let messages = channel().1;
         let settings = json!({ "hints": { "threshold": 0 }, "lenses": { "threshold": 0 } });
-        Client { child, input, messages, next_id: 0, answers: HashMap::new(), said: Vec::new(), settings }
+        Client {
+            child,
+            input,
+            messages,
+            arrived: Instant::now(),
+            next_id: 0,
+            answers: HashMap::new(),
+            said: Vec::new(),
+            settings,
+        }
     }
 
     /// Takes the output that was not read so far.
@@ -112,6 +128,13 @@ impl Client {
         answer["result"].clone()
     }
 
+    /// Sends a request and returns how long it took until its answer was there, not yet understood.
+    #[track_caller]
+    pub fn time(&mut self, begin: Instant, method: &str, params: Value) -> Duration {
+        self.call(method, params);
+        self.arrived - begin
+    }
+
     /// Sends a request that must fail and returns the error's code.
     #[track_caller]
     pub fn refused(&mut self, method: &str, params: Value) -> i64 {
@@ -139,7 +162,10 @@ impl Client {
                 return value;
             }
             match self.messages.recv_timeout(HUNG) {
-                Ok(message) => self.take(message),
+                Ok((arrived, message)) => {
+                    self.arrived = arrived;
+                    self.take(message);
+                }
                 Err(RecvTimeoutError::Timeout) => panic!("the server says nothing any more"),
                 Err(RecvTimeoutError::Disconnected) => panic!("the server has closed its output"),
             }
@@ -203,11 +229,16 @@ impl Client {
 
     /// Opens a file of the disk and returns its address and text.
     pub fn open(&mut self, path: &Path) -> (String, String) {
+        self.open_as(path, "cpp")
+    }
+
+    /// Opens a file of the disk as a language and returns its address and text.
+    pub fn open_as(&mut self, path: &Path, language: &str) -> (String, String) {
         let text = std::fs::read_to_string(path).expect("the source is there");
         let uri = uri_of(path);
         self.notify(
             "textDocument/didOpen",
-            json!({ "textDocument": { "uri": uri, "languageId": "cpp", "version": 1, "text": text } }),
+            json!({ "textDocument": { "uri": uri, "languageId": language, "version": 1, "text": text } }),
         );
         (uri, text)
     }
@@ -238,7 +269,7 @@ impl Client {
 
     /// Waits for the process.
     pub fn exit(&mut self) -> ExitStatus {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         let status = self.child.wait().expect("the process ends");
         assert!(begin.elapsed() < Duration::from_secs(2), "the process ends within two seconds");
         status
@@ -286,7 +317,7 @@ pub fn uri_of(path: &Path) -> String {
     format!("file://{}", escaped.collect::<String>())
 }
 
-fn read_message(output: &mut impl BufRead) -> Option<Value> {
+fn read_message(output: &mut impl BufRead) -> Option<(Instant, Value)> {
     let mut header = String::new();
     output.read_line(&mut header).expect("headers are text");
     if header.is_empty() {
@@ -299,5 +330,6 @@ fn read_message(output: &mut impl BufRead) -> Option<Value> {
     assert_eq!(empty, "\r\n");
     let mut body = vec![0; length];
     output.read_exact(&mut body).expect("the body is as long as announced");
-    Some(serde_json::from_slice(&body).expect("the body is JSON"))
+    let arrived = Instant::now();
+    Some((arrived, serde_json::from_slice(&body).expect("the body is JSON")))
 }

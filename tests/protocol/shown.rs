@@ -242,6 +242,7 @@ fn settings_come_from_the_file_and_better_from_the_client() {
         assert_eq!(complaint["params"]["message"], "Heatline: heatline.toml: colour: there is no such setting");
         Some(())
     });
+    wait_for_refresh(&mut client);
     client.status("ready");
     let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
     let lines: Vec<u64> = client.hints(&uri).iter().map(|(line, ..)| *line).collect();
@@ -254,5 +255,58 @@ fn settings_come_from_the_file_and_better_from_the_client() {
     wait_for_refresh(&mut client);
     assert_eq!(client.hints(&uri), []);
     assert_ne!(client.call("textDocument/codeLens", document), json!([]));
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn a_binary_that_is_built_again_changes_nothing_but_the_status() {
+    let workspace = Workspace::new();
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    let before = client.hints(&uri);
+    std::fs::write(workspace.path("linked"), "another build").unwrap();
+    std::fs::rename(workspace.path("linked"), workspace.path("neighbours")).unwrap();
+    let status = client.status("ready");
+    let kinds: Vec<&Value> = status["problems"].as_array().unwrap().iter().map(|problem| &problem["kind"]).collect();
+    assert!(kinds.contains(&&json!("older-build")), "{status}");
+    assert_eq!(client.hints(&uri), before);
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn a_load_can_be_cancelled_and_what_was_shown_stays() {
+    use std::io::Write;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let workspace = Workspace::new();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.initialize(&workspace.root(), json!({ "window": { "workDoneProgress": true } }));
+    client.notify("initialized", json!({}));
+    client.status("ready");
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    let before = client.hints(&uri);
+    // As long as somebody writes to it, the recording is waited for.
+    let written = Arc::new(AtomicBool::new(false));
+    let writer = std::thread::spawn({
+        let (written, path) = (written.clone(), workspace.path("perf.data"));
+        move || {
+            let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+            while !written.load(Ordering::Relaxed) {
+                file.write_all(&[0]).unwrap();
+                std::thread::yield_now();
+            }
+        }
+    });
+    let token = client.until(|client| {
+        let begin = |said: &&Value| said["method"] == "$/progress" && said["params"]["value"]["kind"] == "begin";
+        client.said.iter().find(begin).map(|said| said["params"]["token"].clone())
+    });
+    client.notify("window/workDoneProgress/cancel", json!({ "token": token }));
+    let status = client.status("ready");
+    written.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    assert!(status["message"].as_str().unwrap().ends_with("was cancelled"), "{status}");
+    assert_eq!(client.hints(&uri), before);
     assert_eq!(client.end().code(), Some(0));
 }

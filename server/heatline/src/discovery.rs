@@ -112,9 +112,10 @@ pub fn discover(roots: &[PathBuf], patterns: &[String]) -> Found {
     Found { profiles: dated.into_iter().map(|(_, path)| path).collect(), baseline_on_offer: old }
 }
 
-/// When a file or folder was written last, if it is there.
+/// When a file or folder was written last, if it is there. A pipe is no recording: reading it could wait for ever.
 fn modified(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).ok()?.modified().ok()
+    let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file() || metadata.is_dir())?;
+    metadata.modified().ok()
 }
 
 /// Calls `visit` for the files in a folder and those below it, `depth` levels down. Links to folders are not followed.

@@ -120,6 +120,9 @@ impl Job {
             },
             ..LoadOptions::default()
         };
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(heatline_profile::Cancelled.into());
+        }
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let meter = Meter::new(self.reports.clone(), self.cancelled.clone(), part, name);
         let stamp = Stamp::of(path);
@@ -128,10 +131,10 @@ impl Job {
     }
 }
 
-/// Waits until a file is not being written any more.
-pub async fn settle(path: &Path) {
+/// Waits until a file is not being written any more, or until that is no longer wanted.
+pub async fn settle(path: &Path, cancelled: &AtomicBool) {
     let _ = tokio::time::timeout(IMPATIENCE, async {
-        loop {
+        while !cancelled.load(Ordering::Relaxed) {
             let before = Stamp::of(path);
             tokio::time::sleep(QUIET).await;
             if Stamp::of(path) == before && before.exists() {

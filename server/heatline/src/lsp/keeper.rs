@@ -3,6 +3,7 @@
 //! It is one task, so orders are obeyed one after the other. While a load runs, further orders are taken: those that
 //! want something else end it, those that want the same again are fulfilled by one more load, however many they are.
 
+use super::builds;
 use super::configuration::Configuration;
 use super::job::{self, Job, Wish};
 use super::progress;
@@ -41,8 +42,8 @@ pub enum Order {
     Metric(String),
     /// Read everything again.
     Refresh,
-    /// These files may have changed.
-    Changed(Vec<PathBuf>),
+    /// Files may have changed: those of [`Shared::take_changes`].
+    Changed,
 }
 
 /// Which profile is wanted.
@@ -81,9 +82,13 @@ pub struct Keeper {
     metric: Option<String>,
     /// What was read last, and for which wish.
     shown: Option<(Wish, Arc<Shown>)>,
+    /// What is to be said of binaries that are another build by now.
+    rebuilt: Vec<String>,
     need: Need,
     /// Profiles are to be looked for again.
     look: bool,
+    /// Files may have changed.
+    touched: bool,
     loads: u32,
 }
 
@@ -104,8 +109,10 @@ impl Keeper {
             baseline: None,
             metric: None,
             shown: None,
+            rebuilt: Vec::new(),
             need: Need::Nothing,
             look: false,
+            touched: false,
             loads: 0,
         }
     }
@@ -118,6 +125,9 @@ impl Keeper {
             self.tell_idle().await;
         }
         loop {
+            if std::mem::take(&mut self.touched) {
+                self.changed(self.shared.take_changes()).await;
+            }
             if std::mem::take(&mut self.look) {
                 self.discover().await;
             }
@@ -162,7 +172,7 @@ impl Keeper {
                 self.look = true;
                 self.want(Need::Read);
             }
-            Order::Changed(paths) => self.changed(paths).await,
+            Order::Changed => self.touched = true,
         }
     }
 
@@ -225,10 +235,31 @@ impl Keeper {
                 self.want(Need::ReadWhenSettled);
             }
         }
+        self.look_at_binaries(&paths).await;
         let wish = self.wish();
         let mut wanted = wish.iter().flat_map(|wish| [Some(&wish.profile), wish.baseline.as_ref()]).flatten();
         if wanted.any(|path| paths.contains(path)) && self.is_outdated() {
             self.want(Need::ReadWhenSettled);
+        }
+    }
+
+    /// Says it when binaries of what is shown have been built again.
+    async fn look_at_binaries(&mut self, paths: &[PathBuf]) {
+        let Some((_, shown)) = &self.shown else { return };
+        let binaries = builds::binaries(&shown.kept.loaded).map(|(_, path)| path.clone());
+        let binaries: Vec<PathBuf> = binaries.collect();
+        if !binaries.iter().any(|path| paths.contains(path)) {
+            return;
+        }
+        let loaded = shown.kept.loaded.clone();
+        let rebuilt = tokio::task::spawn_blocking(move || builds::rebuilt(&loaded, &binaries)).await;
+        self.rebuilt = rebuilt.unwrap_or_default();
+        let (phase, message) = {
+            let state = self.shared.lock();
+            (state.status.state, state.status.message.clone())
+        };
+        if phase == Phase::Ready {
+            self.tell(phase, message, None).await;
         }
     }
 
@@ -338,7 +369,7 @@ impl Keeper {
     ) -> anyhow::Result<Shown> {
         let mut running = std::pin::pin!(async {
             if let Some(path) = settle {
-                job::settle(&path).await;
+                job::settle(&path, cancelled).await;
             }
             match tokio::task::spawn_blocking(move || job.run()).await {
                 Ok(outcome) => outcome,
@@ -366,6 +397,7 @@ impl Keeper {
             self.want(Need::ReadWhenSettled);
         }
         let before = self.shown.replace((wish, shown.clone()));
+        self.rebuilt.clear();
         self.shared.lock().show(Some(shown.clone()));
         if before.is_none_or(|(_, before)| !before.looks_like(&shown)) {
             self.refresh_editors();
@@ -375,6 +407,7 @@ impl Keeper {
     }
 
     async fn show_nothing(&mut self) {
+        self.rebuilt.clear();
         if self.shown.take().is_some() {
             self.shared.lock().show(None);
             self.refresh_editors();
@@ -405,6 +438,7 @@ impl Keeper {
     async fn tell(&mut self, phase: Phase, message: String, problem: Option<ProblemStatus>) {
         let mut status = Status::of(phase, message, self.shown.as_ref().map(|(_, shown)| &**shown), &self.found);
         status.problems.extend(problem);
+        status.problems.extend(self.rebuilt.iter().map(|message| ProblemStatus::new("older-build", message)));
         let is_news = {
             let mut state = self.shared.lock();
             let is_news = state.status != status;
@@ -433,11 +467,18 @@ impl Keeper {
         });
     }
 
-    /// Watches all that could change what is shown.
+    /// Watches all that could change what is shown or is said of it.
     fn watch(&mut self) {
         let wish = self.wish();
         let files = wish.iter().flat_map(|wish| [Some(wish.profile.clone()), wish.baseline.clone()]).flatten();
-        self.watching.set(files.collect());
+        let mut files: Vec<PathBuf> = files.collect();
+        if let Some((wish, shown)) = &self.shown {
+            // Libraries of the system are not built here.
+            let in_workspace = |path: &&PathBuf| wish.roots.iter().any(|root| path.starts_with(root));
+            let binaries = builds::binaries(&shown.kept.loaded).map(|(_, path)| path);
+            files.extend(binaries.filter(in_workspace).cloned());
+        }
+        self.watching.set(files);
     }
 }
 

@@ -2,6 +2,7 @@
 //! nothing here computes one. Types of the protocol stay in this folder.
 
 mod abilities;
+mod builds;
 mod configuration;
 mod document;
 mod frame;
@@ -17,6 +18,7 @@ mod stamp;
 mod state;
 mod status;
 mod text;
+mod texts;
 mod transport;
 mod uri;
 mod watching;
@@ -46,7 +48,7 @@ pub fn run() -> ExitCode {
     };
     let ended = runtime.block_on(async {
         let (service, socket) = server::service();
-        transport::serve(service, socket, server::has_method, std::io::stdin(), std::io::stdout()).await
+        transport::serve(service, socket, server::METHODS, std::io::stdin(), std::io::stdout()).await
     });
     // A load that is still running is not waited for.
     runtime.shutdown_background();

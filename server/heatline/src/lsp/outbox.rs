@@ -34,10 +34,15 @@ impl Outbox {
     /// Appends a message.
     pub fn send(&self, message: &impl Serialize) {
         match serde_json::to_vec(message) {
-            // Fails only when the thread has ended because the client has gone.
-            Ok(body) => drop(self.queue.send(Some(body))),
+            Ok(body) => self.send_body(body),
             Err(error) => tracing::error!(%error, "a message could not be written as JSON"),
         }
+    }
+
+    /// Appends a message that is JSON already.
+    pub fn send_body(&self, body: Vec<u8>) {
+        // Fails only when the thread has ended because the client has gone.
+        let _ = self.queue.send(Some(body));
     }
 
     /// Waits until all is written, or for a second.

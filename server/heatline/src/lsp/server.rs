@@ -12,18 +12,20 @@ use super::requests::{
 use super::state::Shared;
 use super::status::Status;
 use super::text::{Place, Text};
+use super::transport::Methods;
 use super::uri;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
-use tower_lsp::jsonrpc::Result;
+use tower_lsp::jsonrpc::{Error, Request, Result};
 use tower_lsp::ls_types::{
     CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem, CallHierarchyOutgoingCall,
     CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, CodeLens, CodeLensParams,
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
     DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    ExecuteCommandParams, Hover, HoverParams, InitializeParams, InitializeResult, InitializedParams, InlayHint,
-    InlayHintParams, LSPAny, Position, Range, WorkDoneProgressCancelParams,
+    ExecuteCommandParams, Hover, HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, Position,
+    Range, WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer, LspService};
 
@@ -48,9 +50,31 @@ const REQUESTS: [&str; 9] = [
     "workspace/executeCommand",
 ];
 
-/// Whether a method is answered.
-pub fn has_method(method: &str) -> bool {
-    REQUESTS.contains(&method) || method.starts_with("heatline/")
+/// What the transport has to know of them.
+pub const METHODS: Methods<Server> =
+    Methods { known: |method| REQUESTS.contains(&method) || method.starts_with("heatline/"), direct };
+
+/// Answers the requests whose answers are long at once, as JSON: the way over the library's values takes many times
+/// as long as finding the answer. `None` for all others, and outside of a session, where the library refuses them.
+fn direct(server: &Server, request: &Request) -> Option<Result<Vec<u8>>> {
+    let state = server.shared.lock();
+    let answer = match request.method() {
+        _ if !state.in_session => return None,
+        "textDocument/inlayHint" => {
+            parameters(request).and_then(|params| inlay_hint::answer(&state, &params, |hints| json(hints)))
+        }
+        "heatline/heat" => parameters(request).and_then(|params| heat::answer(&state, &params, |heat| json(heat))),
+        _ => return None,
+    };
+    Some(answer)
+}
+
+fn parameters<T: DeserializeOwned>(request: &Request) -> Result<T> {
+    T::deserialize(request.params().unwrap_or(&LSPAny::Null)).map_err(|error| Error::invalid_params(error.to_string()))
+}
+
+fn json(answer: &(impl Serialize + ?Sized)) -> Result<Vec<u8>> {
+    serde_json::to_vec(answer).map_err(|_| Error::internal_error())
 }
 
 /// The service with all methods, ours and the protocol's.
@@ -87,8 +111,9 @@ impl Server {
         Ok(self.shared.lock().status.clone())
     }
 
-    async fn heat(&self, params: heat::Params) -> Result<heat::Answer> {
-        Ok(heat::answer(&self.shared.lock(), &params))
+    /// Refuses what [`direct`] leaves.
+    async fn heat(&self, _: LSPAny) -> Result<()> {
+        Err(Error::invalid_request())
     }
 
     async fn hotspots(&self, params: hotspots::Params) -> Result<hotspots::Answer> {
@@ -129,6 +154,7 @@ impl LanguageServer for Server {
         state.encoding = abilities::encoding(&params.capabilities);
         state.abilities = Abilities::of(&params.capabilities);
         state.roots = initialize::roots(&params);
+        state.in_session = true;
         state.options = params.initialization_options.unwrap_or_default();
         Ok(initialize::answer(state.encoding))
     }
@@ -141,6 +167,7 @@ impl LanguageServer for Server {
     }
 
     async fn shutdown(&self) -> Result<()> {
+        self.shared.lock().in_session = false;
         Ok(())
     }
 
@@ -193,11 +220,10 @@ impl LanguageServer for Server {
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        self.order(Order::Changed(params.changes.iter().filter_map(|change| uri::to_path(&change.uri)).collect()));
-    }
-
-    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
-        Ok(Some(inlay_hint::answer(&self.shared.lock(), &params)))
+        let paths = params.changes.iter().filter_map(|change| uri::to_path(&change.uri));
+        if self.shared.note_changes(paths) {
+            self.order(Order::Changed);
+        }
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

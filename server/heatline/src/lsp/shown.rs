@@ -1,13 +1,15 @@
 //! What is shown of a loaded profile: the costs of one metric, ready to be looked up.
 
 use super::stamp::Stamp;
+use super::texts::LineText;
 use crate::load::Loaded;
 use crate::settings::{self, Settings};
 use anyhow::anyhow;
 use heatline_annotate::{AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Selection};
 use heatline_profile::{EventId, Profile};
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A profile that is kept while it is wanted, whatever is shown of it.
 #[derive(Clone, Debug)]
@@ -41,6 +43,7 @@ pub struct Shown {
     pub samples: u64,
     /// What is wrong with the choice, not with the profile.
     pub remarks: Vec<String>,
+    texts: Mutex<HashMap<FileId, Arc<[LineText]>>>,
 }
 
 impl Shown {
@@ -99,9 +102,20 @@ impl Shown {
             annotations,
             metric,
             remarks,
+            texts: Mutex::default(),
             baseline,
             kept,
         })
+    }
+
+    /// The words of the lines of a file's view, in their order.
+    pub fn texts(&self, file: FileId) -> Arc<[LineText]> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || match self.annotations.file(file) {
+            Some(view) => LineText::of_file(&self.annotations, view).into(),
+            None => Arc::default(),
+        };
+        texts.entry(file).or_insert_with(make).clone()
     }
 
     /// The file that stands for a file of the profile.

@@ -9,7 +9,7 @@ use super::uri;
 use crate::settings::Settings;
 use heatline_annotate::{FileId, FileView};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,23 +21,41 @@ pub struct Shared {
     /// The client.
     pub client: Client,
     state: Mutex<State>,
+    /// Files that may have changed and were not yet looked at. A file that is being written tells so without end.
+    changes: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Shared {
     /// The beginning of a session.
     pub fn new(client: Client) -> Self {
-        Shared { client, state: Mutex::default() }
+        Shared { client, state: Mutex::default(), changes: Mutex::default() }
     }
 
     /// Locks the state. A panic of an earlier holder leaves it as it was then; every change is complete at each step.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Notes files that may have changed. Tells whether there were none before, so that somebody has to look at them.
+    pub fn note_changes(&self, paths: impl IntoIterator<Item = PathBuf>) -> bool {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let were_none = changes.is_empty();
+        changes.extend(paths);
+        were_none && !changes.is_empty()
+    }
+
+    /// The files that were noted since the last call.
+    pub fn take_changes(&self) -> Vec<PathBuf> {
+        let changes = std::mem::take(&mut *self.changes.lock().unwrap_or_else(PoisonError::into_inner));
+        changes.into_iter().collect()
+    }
 }
 
 /// Everything that answers depend on.
 #[derive(Default)]
 pub struct State {
+    /// Whether the client has begun a session and not yet ended it.
+    pub in_session: bool,
     /// What positions count.
     pub encoding: Encoding,
     /// What the client can do.

@@ -32,12 +32,22 @@ pub enum Ended {
     Early,
 }
 
-/// Serves until the client says `exit` or closes its side. The service knows all methods of the protocol;
-/// `has_method` tells which of them are more than a name.
+/// What has to be known of a server's methods.
+pub struct Methods<S> {
+    /// Whether a method is more than a name: the service knows all methods of the protocol.
+    pub known: fn(&str) -> bool,
+    /// Answers a request at once with the JSON of its result, or leaves it to the service.
+    pub direct: Direct<S>,
+}
+
+/// See [`Methods::direct`].
+type Direct<S> = fn(&S, &Request) -> Option<Result<Vec<u8>, Error>>;
+
+/// Serves until the client says `exit` or closes its side.
 pub async fn serve<S: LanguageServer>(
     service: LspService<S>,
     socket: ClientSocket,
-    has_method: fn(&str) -> bool,
+    methods: Methods<S>,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Ended {
@@ -45,7 +55,7 @@ pub async fn serve<S: LanguageServer>(
     let mut incoming = message::start_reading(input);
     let (mut requests, mut answers) = socket.split();
     let (panicked, panics) = mpsc::unbounded_channel();
-    let mut calls = Calls { service, has_method, outbox: outbox.clone(), tasks: JoinSet::new(), panicked, panics };
+    let mut calls = Calls { service, methods, outbox: outbox.clone(), tasks: JoinSet::new(), panicked, panics };
     let to_client = outbox.clone();
     tokio::spawn(async move {
         while let Some(request) = requests.next().await {
@@ -77,7 +87,7 @@ pub async fn serve<S: LanguageServer>(
 /// Calls of the service and what is known of those that have not ended.
 struct Calls<S> {
     service: LspService<S>,
-    has_method: fn(&str) -> bool,
+    methods: Methods<S>,
     outbox: Outbox,
     /// Calls that were not ready at once.
     tasks: JoinSet<()>,
@@ -91,8 +101,13 @@ impl<S: LanguageServer> Calls<S> {
     async fn begin(&mut self, request: Request) -> bool {
         self.forget_panicked();
         while self.tasks.try_join_next().is_some() {}
-        let known = (self.has_method)(request.method());
+        let known = (self.methods.known)(request.method());
         let id = request.id().cloned();
+        if let Some(id) = &id
+            && self.answer_directly(id, &request)
+        {
+            return true;
+        }
         let span = tracing::debug_span!("message", method = request.method());
         let call = std::panic::catch_unwind(AssertUnwindSafe(|| self.service.call(request)))
             .unwrap_or_else(|panic| async move { std::panic::resume_unwind(panic) }.boxed());
@@ -108,6 +123,23 @@ impl<S: LanguageServer> Calls<S> {
                 false
             }
         }
+    }
+
+    /// Answers what can be answered at once, also if that panics.
+    fn answer_directly(&self, id: &Id, request: &Request) -> bool {
+        let _entered = tracing::debug_span!("message", method = request.method()).entered();
+        let answer = AssertUnwindSafe(|| (self.methods.direct)(self.service.inner(), request));
+        let answer = std::panic::catch_unwind(answer).unwrap_or_else(|panic| Some(Err(internal_error(&*panic))));
+        match answer {
+            None => return false,
+            Some(Err(error)) => self.outbox.send(&Response::from_error(id.clone(), error)),
+            Some(Ok(result)) => {
+                let id = serde_json::to_string(id).unwrap_or_default();
+                let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":");
+                self.outbox.send_body([head.as_bytes(), &result, b"}"].concat());
+            }
+        }
+        true
     }
 
     /// Waits a little for the answers that are still due.
@@ -148,14 +180,15 @@ async fn answer(
         Err(panic) => {
             let id = id?;
             let _ = panicked.send(id.clone());
-            let mut error = Error::new(ErrorCode::InternalError);
-            error.message = format!("internal error: {}", panic_text(&*panic)).into();
-            Some(Response::from_error(id, error))
+            Some(Response::from_error(id, internal_error(&*panic)))
         }
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
+fn internal_error(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown panic")
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown panic");
+    let mut error = Error::new(ErrorCode::InternalError);
+    error.message = format!("internal error: {text}").into();
+    error
 }

@@ -87,9 +87,13 @@ impl Watching {
 
     fn watch(&mut self) {
         if self.own.is_none() {
-            let orders = self.orders.clone();
-            // Nobody takes orders any more only when the session has ended.
-            let changed = move |paths| drop(orders.send(Order::Changed(paths)));
+            let (shared, orders) = (self.shared.clone(), self.orders.clone());
+            let changed = move |paths: Vec<PathBuf>| {
+                if shared.note_changes(paths) {
+                    // Nobody takes orders any more only when the session has ended.
+                    let _ = orders.send(Order::Changed);
+                }
+            };
             self.own = Watcher::new(changed)
                 .inspect_err(|error| tracing::warn!(error, "files cannot be watched; use heatline.server.refresh"))
                 .ok();

@@ -76,6 +76,10 @@ pub fn look_at(order: Order) -> Result<Order> {
 }
 
 fn readable(path: &Path) -> Result<PathBuf> {
+    let is_other = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    if is_other {
+        return Err(failed(format!("{}: expected a file, found a pipe or a device", path.display())));
+    }
     let path = load::profile_at(path).map_err(|error| failed(format!("{error:#}")))?;
     let begun = Begun::default();
     let options = LoadOptions { paths: vec![path.clone()], ..LoadOptions::default() };

@@ -2,7 +2,6 @@
 
 use super::cost::{CostJson, DeltaJson};
 use crate::lsp::state::State;
-use heatline_annotate::text;
 use serde::{Deserialize, Serialize};
 use tower_lsp::ls_types::TextDocumentIdentifier;
 
@@ -15,17 +14,17 @@ pub struct Params {
 
 /// The answer.
 #[derive(Debug, Serialize)]
-pub struct Answer {
+pub struct Answer<'a> {
     /// The client's number of the text that the lines are of; absent of a document that is not open.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metric: Option<String>,
-    lines: Vec<Line>,
+    metric: Option<&'a str>,
+    lines: Vec<Line<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct Line<'a> {
     line: u32,
     level: u8,
     exclusive: CostJson,
@@ -34,21 +33,23 @@ struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<DeltaJson>,
     placement: &'static str,
-    text: String,
+    text: &'a str,
 }
 
-/// The heat of a document as it is now.
-pub fn answer(state: &State, params: &Params) -> Answer {
+/// Hands the heat of a document as it is now to `write`.
+pub fn answer<T>(state: &State, params: &Params, write: impl FnOnce(&Answer<'_>) -> T) -> T {
     let mut answer = Answer {
         version: state.document(&params.text_document.uri).map(|document| document.version),
-        metric: state.shown.as_ref().map(|shown| shown.metric.clone()),
+        metric: state.shown.as_ref().map(|shown| shown.metric.as_str()),
         lines: Vec::new(),
     };
     let Some(costed) = state.costed(&params.text_document.uri).filter(|_| state.settings.heat.enable) else {
-        return answer;
+        return write(&answer);
     };
+    let texts = costed.shown.texts(costed.file);
     for (now, line, placement) in costed.document.lines(0, u32::MAX) {
-        let Some(view) = costed.view.line(line) else { continue };
+        let Ok(index) = costed.view.lines.binary_search_by_key(&line, |view| view.line) else { continue };
+        let view = &costed.view.lines[index];
         answer.lines.push(Line {
             line: now,
             level: view.level,
@@ -56,8 +57,8 @@ pub fn answer(state: &State, params: &Params) -> Answer {
             inclusive: view.inclusive.as_ref().map(CostJson::from),
             delta: view.delta.as_ref().map(DeltaJson::from),
             placement: placement.name(),
-            text: text::hint(view, true).unwrap_or_default(),
+            text: texts[index].hint(true).unwrap_or_default(),
         });
     }
-    answer
+    write(&answer)
 }

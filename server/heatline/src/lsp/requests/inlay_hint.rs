@@ -1,19 +1,38 @@
 //! `textDocument/inlayHint`: one hint at the end of each line whose cost reaches the threshold.
 
 use crate::lsp::server::{place, position};
-use crate::lsp::state::{Costed, State};
+use crate::lsp::state::State;
+use crate::lsp::texts::Tooltip;
 use heatline_annotate::text;
-use heatline_annotate::{LineView, placement::Placement};
-use tower_lsp::ls_types::{InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind};
+use serde::Serialize;
+use tower_lsp::ls_types::{InlayHintParams, Position};
 
-/// The hints in a range; none where the file has no cost.
-pub fn answer(state: &State, params: &InlayHintParams) -> Vec<InlayHint> {
+/// A hint as the protocol has it; the library's type would need a copy of every text.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hint<'a> {
+    position: Position,
+    label: &'a str,
+    tooltip: Markdown<'a>,
+    padding_left: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Markdown<'a> {
+    kind: &'static str,
+    value: Tooltip<'a>,
+}
+
+/// Hands the hints in a range to `write`; none where the file has no cost.
+pub fn answer<T>(state: &State, params: &InlayHintParams, write: impl FnOnce(&[Hint<'_>]) -> T) -> T {
     let settings = &state.settings.hints;
-    let Some(costed) = state.costed(&params.text_document.uri).filter(|_| settings.enable) else { return Vec::new() };
+    let Some(costed) = state.costed(&params.text_document.uri).filter(|_| settings.enable) else { return write(&[]) };
     let (start, end) = (place(params.range.start), place(params.range.end));
-    let mut hints: Vec<InlayHint> = Vec::new();
+    let texts = costed.shown.texts(costed.file);
+    let mut hints: Vec<Hint<'_>> = Vec::new();
     for (now, line, placement) in costed.document.lines(start.line, end.line) {
-        let Some(view) = costed.view.line(line) else { continue };
+        let Ok(index) = costed.view.lines.binary_search_by_key(&line, |view| view.line) else { continue };
+        let (view, words) = (&costed.view.lines[index], &texts[index]);
         if !text::reaches(&view.exclusive, view.inclusive.as_ref(), settings.threshold) {
             continue;
         }
@@ -21,24 +40,13 @@ pub fn answer(state: &State, params: &InlayHintParams) -> Vec<InlayHint> {
         // Lines that were joined share one hint: that of the first.
         let taken = hints.last().is_some_and(|last| last.position.line == now);
         if (start..=end).contains(&at) && !taken {
-            hints.extend(hint(&costed, view, placement, settings.inclusive).map(|(label, tooltip)| InlayHint {
+            hints.extend(words.hint(settings.inclusive).map(|label| Hint {
                 position: position(at),
-                label: InlayHintLabel::String(label),
-                kind: None,
-                text_edits: None,
-                tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {
-                    kind: MarkupKind::Markdown,
-                    value: tooltip,
-                })),
-                padding_left: Some(true),
-                padding_right: None,
-                data: None,
+                label,
+                tooltip: Markdown { kind: "markdown", value: words.tooltip(placement) },
+                padding_left: true,
             }));
         }
     }
-    hints
-}
-
-fn hint(costed: &Costed<'_>, view: &LineView, placement: Placement, inclusive: bool) -> Option<(String, String)> {
-    Some((text::hint(view, inclusive)?, text::tooltip(&costed.shown.annotations, view, placement)))
+    write(&hints)
 }

@@ -1,0 +1,59 @@
+//! The words of a file's lines, made once: an editor asks for the same ones with every keystroke.
+
+use heatline_annotate::placement::Placement;
+use heatline_annotate::text::{hint, placement_sentence, tooltip};
+use heatline_annotate::{Annotations, FileView};
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// The words of one line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LineText {
+    /// The hint with inclusive cost, and without.
+    hints: [Option<String>; 2],
+    /// The tooltip but for its last sentence, which tells the placement.
+    tooltip: String,
+}
+
+impl LineText {
+    /// The words of all lines of a file, in their order.
+    pub fn of_file(annotations: &Annotations, view: &FileView) -> Vec<LineText> {
+        let ending = placement_sentence(Placement::Exact);
+        let of_line = |line| {
+            let text = tooltip(annotations, line, Placement::Exact);
+            let text = text.strip_suffix(ending).unwrap_or(&text).to_owned();
+            LineText { hints: [hint(line, true), hint(line, false)], tooltip: text }
+        };
+        view.lines.iter().map(of_line).collect()
+    }
+
+    /// The hint, if the line has one.
+    pub fn hint(&self, with_inclusive: bool) -> Option<&str> {
+        self.hints[usize::from(!with_inclusive)].as_deref()
+    }
+
+    /// The tooltip of the line in its place.
+    pub fn tooltip(&self, placement: Placement) -> Tooltip<'_> {
+        Tooltip { text: &self.tooltip, placement }
+    }
+}
+
+/// A tooltip, written without being put together first.
+#[derive(Clone, Copy, Debug)]
+pub struct Tooltip<'a> {
+    text: &'a str,
+    placement: Placement,
+}
+
+impl fmt::Display for Tooltip<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)?;
+        f.write_str(placement_sentence(self.placement))
+    }
+}
+
+impl Serialize for Tooltip<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
