@@ -1,4 +1,4 @@
-// Switching hints, lenses and hovers on and off for this workspace, without touching any settings file.
+// Switching hints, lenses, hovers and heat on and off for this workspace, without touching any settings file.
 import { commands, type ExtensionContext } from 'vscode';
 import type { Middleware } from 'vscode-languageclient/node';
 

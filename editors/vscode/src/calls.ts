@@ -1,5 +1,5 @@
-// Callers and callees: a click on a function's lens, or the command at the cursor's line, lists them; choosing one goes there.
-import { commands, window, type ExtensionContext } from 'vscode';
+// Callers and callees: a click on a function's lens, or the command at the cursor or selection, lists them; choosing one goes there.
+import { commands, window, type ExtensionContext, type Position } from 'vscode';
 import type { Middleware } from 'vscode-languageclient/node';
 import { callItems } from './callItems';
 import { jumpTo } from './jump';
@@ -16,18 +16,23 @@ export const middleware: Middleware = {
   },
 };
 
-/** Registers the command for the line of the cursor. */
+/** Registers the command for the line of the cursor or the lines of the selection. */
 export function activate(context: ExtensionContext): void {
   context.subscriptions.push(
     commands.registerCommand('heatline.showCalls', async () => {
       const editor = window.activeTextEditor;
       if (editor !== undefined) {
-        const { line, character } = editor.selection.active;
+        const { start, end, isEmpty } = editor.selection;
+        const place = isEmpty ? plain(start) : { start: plain(start), end: plain(end) };
         // The server's command passes through the middleware above, which shows its answer.
-        await commands.executeCommand(ServerCommand.calls, editor.document.uri.toString(), { line, character });
+        await commands.executeCommand(ServerCommand.calls, editor.document.uri.toString(), place);
       }
     }),
   );
+}
+
+function plain({ line, character }: Position): { line: number; character: number } {
+  return { line, character };
 }
 
 async function show(calls: Calls): Promise<void> {

@@ -9,6 +9,7 @@ use heatline_annotate::{Call, Calls, FileId, FunctionId, Party};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use tower_lsp::ls_types::{
     CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, CallHierarchyPrepareParams, Location,
     SymbolKind, Uri,
@@ -226,24 +227,29 @@ fn share(percent: Option<heatline_profile::Percent>) -> String {
 /// The command `heatline.server.calls`.
 pub struct LineCalls {
     locator: Option<Locator>,
+    /// Whether it was asked for one line, not a selection of several.
+    one: bool,
     lines: Vec<Line>,
 }
 
 impl LineCalls {
-    /// Takes what is needed.
-    pub fn take(state: &State, uri: &Uri, now: u32) -> Self {
+    /// Takes what is needed of the lines as they are now.
+    pub fn take(state: &State, uri: &Uri, now: RangeInclusive<u32>) -> Self {
         let costed = state.costed(uri);
+        let one = now.start() == now.end();
         let lines = costed.iter().flat_map(|costed| {
-            costed.document.lines(now, now).map(|(_, line, _)| Line { file: costed.file, line }).collect::<Vec<_>>()
+            let lines = costed.document.lines(*now.start(), *now.end());
+            lines.map(|(_, line, _)| Line { file: costed.file, line }).collect::<Vec<_>>()
         });
-        LineCalls { lines: lines.collect(), locator: Locator::take(state) }
+        LineCalls { one, lines: lines.collect(), locator: Locator::take(state) }
     }
 
-    /// Callers and callees: of the functions declared on the line, else of the line.
+    /// Callers and callees: of the functions declared on the line if it is one, else of the lines.
     pub fn answer(&self) -> Value {
         let Some(locator) = &self.locator else { return json!({ "callers": [], "callees": [] }) };
         let annotations = &locator.shown().annotations;
-        let declared = self.lines.iter().find_map(|line| annotations.file(line.file)?.function(line.line));
+        let mut declaring = self.lines.iter().filter(|_| self.one);
+        let declared = declaring.find_map(|line| annotations.file(line.file)?.function(line.line));
         let calls = match (declared, self.lines.first(), self.lines.last()) {
             (Some(view), ..) => annotations.calls_of_functions(&view.functions),
             (None, Some(first), Some(last)) => annotations.calls_of_lines(first.file, first.line..=last.line),

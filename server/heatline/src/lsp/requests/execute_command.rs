@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
-use tower_lsp::ls_types::{ExecuteCommandParams, Position, Uri};
+use tower_lsp::ls_types::{ExecuteCommandParams, Range, Uri};
 
 /// The command of lenses.
 pub const CALLS: &str = "heatline.server.calls";
@@ -112,12 +112,22 @@ fn metric(state: &State, argument: &Value) -> Result<String> {
     Ok(metric.to_owned())
 }
 
-fn calls(state: &State, uri: Value, position: Value) -> Result<Command> {
-    let invalid =
-        |error: serde_json::Error| Error::invalid_params(format!("expected an address and a position: {error}"));
+/// Of the line of a position, or of the lines of a range.
+fn calls(state: &State, uri: Value, lines: Value) -> Result<Command> {
+    let invalid = |error: serde_json::Error| {
+        Error::invalid_params(format!("expected an address and a position or range: {error}"))
+    };
     let uri: Uri = serde_json::from_value(uri).map_err(invalid)?;
-    let position: Position = serde_json::from_value(position).map_err(invalid)?;
-    Ok(Command::Calls(LineCalls::take(state, &uri, place(position).line)))
+    let lines = if lines.get("start").is_some() {
+        let Range { start, end } = serde_json::from_value(lines).map_err(invalid)?;
+        // A selection of whole lines ends before the first character of the next one.
+        let last = if end.character == 0 { end.line.saturating_sub(1) } else { end.line };
+        start.line..=last.max(start.line)
+    } else {
+        let line = place(serde_json::from_value(lines).map_err(invalid)?).line;
+        line..=line
+    };
+    Ok(Command::Calls(LineCalls::take(state, &uri, lines)))
 }
 
 fn failed(message: String) -> Error {
