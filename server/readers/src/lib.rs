@@ -10,10 +10,11 @@ pub mod spt;
 
 mod input;
 
-pub use input::{Folder, Input, ReadSeek};
+pub use input::{Binaries, BinaryBytes, Folder, Input, ReadSeek};
 
 use heatline_profile::{Cancelled, Monitor, Profile, ProfileKind};
 use std::io::{self, Read};
+use std::sync::Arc;
 
 /// What to read of a recording and what a reader may ask for meanwhile.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub struct ReadOptions {
     pub cpus: Option<Vec<u32>>,
     /// What to read of Arm SPE data, and who is told of its packets and records.
     pub spe: spe::Options,
+    /// Where to find binaries; without, stacks that were recorded as bytes (`--call-graph dwarf`) have one user frame.
+    pub binaries: Option<Arc<dyn Binaries>>,
     /// How to read what the SPT format leaves open.
     pub spt: spt::Options,
 }

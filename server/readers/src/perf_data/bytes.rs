@@ -30,6 +30,14 @@ impl Order {
         }
     }
 
+    /// The bytes of a word.
+    pub fn bytes(self, word: u64) -> [u8; 8] {
+        match self {
+            Order::Little => word.to_le_bytes(),
+            Order::Big => word.to_be_bytes(),
+        }
+    }
+
     /// The word at a byte position.
     #[inline]
     pub fn u64_at(self, bytes: &[u8], position: usize) -> Option<u64> {

@@ -1,13 +1,21 @@
 //! From chains in order to rows: where a sample's cost goes.
 
-use super::chains::{ChainId, Chains, Outcome};
+use super::bytes::Order;
+use super::chains::{ChainId, Chains, Outcome, fingerprint};
 use super::queue::Sink;
 use super::state::{Change, Mode};
-use super::world::{RawFrame, World};
+use super::unwind::{Dump, Unwinding};
+use super::world::{RawFrame, World, marker};
 use heatline_profile::{
     CodeAddress, EventId, ModuleAddress, SampleFold, StackId, StackNode, StackTable, Tally, Weight,
 };
 use rustc_hash::FxHashMap;
+
+/// In a chain's number: it is that of a stack to be walked.
+pub(crate) const DUMP: u32 = 1 << 31;
+
+/// Bytes of stacks that wait to be walked at most.
+const MOST_DUMPED: usize = 16 << 20;
 
 /// The rows so far, and what is needed to add to them.
 pub(crate) struct Folding {
@@ -17,6 +25,15 @@ pub(crate) struct Folding {
     pub fold: SampleFold,
     /// All changes so far, kept where trace data needs them again.
     pub history: Option<Vec<(u64, Change)>>,
+    /// Walks stacks, where binaries are at hand.
+    pub unwinding: Option<Unwinding>,
+    order: Order,
+    /// Stacks that wait to be walked, by their numbers in chains with [`DUMP`].
+    dumps: Vec<Option<Box<Dump>>>,
+    free_dumps: Vec<u32>,
+    /// Bytes of them.
+    dumped: usize,
+    words: Vec<u64>,
     frames: Vec<RawFrame>,
     /// Of the frames, outermost first.
     hashes: Vec<u64>,
@@ -31,6 +48,12 @@ impl Folding {
             stacks: StackTable::new(),
             fold: SampleFold::new(),
             history: Some(Vec::new()),
+            unwinding: None,
+            order: Order::Little,
+            dumps: Vec::new(),
+            free_dumps: Vec::new(),
+            dumped: 0,
+            words: Vec::new(),
             frames: Vec::new(),
             hashes: Vec::new(),
             known: KnownStacks::default(),
@@ -44,10 +67,54 @@ impl Folding {
         }
     }
 
+    /// Keeps a stack until it is its turn to be walked.
+    pub fn keep(&mut self, dump: Dump, order: Order) -> ChainId {
+        self.order = order;
+        self.dumped += dump.bytes();
+        let dump = Some(Box::new(dump));
+        let number = match self.free_dumps.pop() {
+            Some(number) => {
+                self.dumps.iter_mut().skip(number as usize).take(1).for_each(|place| *place = None);
+                number
+            }
+            None => {
+                self.dumps.push(None);
+                self.dumps.len() as u32 - 1
+            }
+        };
+        if let Some(place) = self.dumps.get_mut(number as usize) {
+            *place = dump;
+        }
+        ChainId(number | DUMP)
+    }
+
+    /// Walks a stack that was kept; what comes out is a chain like any other.
+    fn walk(&mut self, id: ChainId, weight: u64) -> Option<()> {
+        let number = id.0 & !DUMP;
+        let dump = self.dumps.get_mut(number as usize)?.take()?;
+        self.free_dumps.push(number);
+        self.dumped = self.dumped.saturating_sub(dump.bytes());
+        let task = self.world.task(dump.key.pid, dump.key.tid);
+        self.words.clear();
+        match &mut self.unwinding {
+            Some(unwinding) => unwinding.walk(&dump, task, &self.world, &mut self.words),
+            None => self.words.extend(dump.ip()),
+        }
+        let order = self.order;
+        let words = dump.chain.iter().chain(&[marker::USER]).chain(&self.words);
+        let bytes: Vec<u8> = words.flat_map(|&word| order.bytes(word)).collect();
+        let chain = self.chains.intern(fingerprint(&dump.key, &bytes), &dump.key, &bytes, order);
+        self.sample(chain, weight);
+        Some(())
+    }
+
     /// Looks a chain up in the present world, if it has changed for it, and counts the sample.
     #[cold]
     #[inline(never)]
     fn look_up(&mut self, id: ChainId, weight: u64) -> Option<()> {
+        if id.0 & DUMP != 0 {
+            return self.walk(id, weight);
+        }
         let now = self.world.now();
         let outcome = self.chains.outcome(id)?;
         if outcome.seen == 0 || !self.world.is_current(outcome.seen, outcome.task) {
@@ -139,6 +206,10 @@ fn settle(outcome: &mut Outcome, fold: &mut SampleFold) {
 }
 
 impl Sink for Folding {
+    fn weighs(&self) -> bool {
+        self.dumped > MOST_DUMPED
+    }
+
     #[inline]
     fn sample(&mut self, id: ChainId, weight: u64) {
         let last_change = self.world.last_change();

@@ -57,6 +57,9 @@ pub(crate) struct Head {
     pub period: u64,
 }
 
+/// Counters, call chain, and what follows it.
+pub(crate) type Readings<'a> = (Vec<Reading>, &'a [u8], &'a [u8]);
+
 /// One counter's value in a sample that holds counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading {
@@ -139,24 +142,31 @@ impl Layout {
         self.sample_type & bit::CALLCHAIN != 0
     }
 
+    /// Whether registers and stack were recorded so that the stack can be walked later.
+    #[inline]
+    pub fn has_stack_dump(&self) -> bool {
+        self.sample_type & bit::REGS_USER != 0 && self.sample_type & bit::STACK_USER != 0
+    }
+
+    #[inline]
     pub fn has_readings(&self) -> bool {
         self.sample_type & bit::READ != 0
     }
 
-    /// The counters of a sample that holds them, and the bytes of its call chain; `None` if the record is too short.
-    pub fn readings<'a>(&self, body: &'a [u8], order: Order) -> Option<(Vec<Reading>, &'a [u8])> {
+    /// The counters of a sample that holds them, the bytes of its call chain and what follows; `None` if the record is too short.
+    pub fn readings<'a>(&self, body: &'a [u8], order: Order) -> Option<Readings<'a>> {
         let mut cursor = Cursor::new(body.get(self.variable as usize..)?, order);
         let readings = self.parse_readings(&mut cursor)?;
-        Some((readings, self.parse_chain(&mut cursor)?))
+        let chain = self.parse_chain(&mut cursor)?;
+        Some((readings, chain, cursor.rest()))
     }
 
-    /// The bytes of the call chain, empty where there is none; `None` if the record is too short.
+    /// The bytes of the call chain, empty where there is none, and what follows it; `None` if the record is too short.
     #[inline]
-    pub fn chain<'a>(&self, body: &'a [u8], order: Order) -> Option<&'a [u8]> {
-        if self.has_readings() {
-            return self.readings(body, order).map(|(_, chain)| chain);
-        }
-        self.parse_chain(&mut Cursor::new(body.get(self.variable as usize..)?, order))
+    pub fn chain<'a>(&self, body: &'a [u8], order: Order) -> Option<(&'a [u8], &'a [u8])> {
+        let mut cursor = Cursor::new(body.get(self.variable as usize..)?, order);
+        let chain = self.parse_chain(&mut cursor)?;
+        Some((chain, cursor.rest()))
     }
 
     fn parse_readings(&self, cursor: &mut Cursor<'_>) -> Option<Vec<Reading>> {

@@ -46,6 +46,10 @@ impl Mappings {
         self.0.len()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Mapping> {
+        self.0.values()
+    }
+
     /// The mapping that covers an address.
     pub fn find(&self, address: u64) -> Option<Mapping> {
         let (_, mapping) = self.0.range(..=address).next_back()?;

@@ -14,7 +14,9 @@ mod chains;
 mod compressed;
 mod deferred;
 mod directory;
+mod elf;
 mod features;
+mod fields;
 mod folding;
 mod header;
 mod layout;
@@ -26,6 +28,7 @@ mod session;
 pub(crate) mod state;
 #[allow(dead_code)] // Offers decoders of trace data more than each of them uses.
 pub(crate) mod trace;
+mod unwind;
 pub(crate) mod world;
 
 pub use directory::{FOLDER_MEMBER, read_folder};

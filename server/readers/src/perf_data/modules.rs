@@ -44,7 +44,6 @@ impl Modules {
         self.find_or_add("[unknown]", ModuleKind::Unmapped, AddressSpace::Avma, &FileIdentity::None)
     }
 
-    #[allow(dead_code)] // For decoders of trace data.
     pub fn all(&self) -> &[Module] {
         &self.modules
     }

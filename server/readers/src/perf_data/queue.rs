@@ -5,6 +5,7 @@
 //! Only the order of samples relative to records that change the state of the world (mappings, names) matters here.
 
 use super::chains::ChainId;
+use super::folding::DUMP;
 use super::state::Change;
 
 /// Records that wait at most when a file holds no round markers, or rounds that are too long.
@@ -32,6 +33,9 @@ struct Waiting {
 
 /// Takes what comes out of the queue.
 pub(crate) trait Sink {
+    /// Whether what waits takes so much memory that some of it must go.
+    fn weighs(&self) -> bool;
+
     fn sample(&mut self, chain: ChainId, weight: u64);
     fn change(&mut self, time: u64, change: Change);
 }
@@ -66,7 +70,7 @@ impl Queue {
 
     #[inline]
     fn arrive(&mut self, time: u64, sink: &mut impl Sink) -> u32 {
-        if self.samples.len() >= MOST_PENDING || self.changes.len() >= MOST_PENDING_CHANGES {
+        if self.samples.len() >= MOST_PENDING || self.changes.len() >= MOST_PENDING_CHANGES || sink.weighs() {
             self.make_room(sink);
         }
         self.latest = self.latest.max(time);
@@ -91,9 +95,9 @@ impl Queue {
         self.hand_out(u64::MAX, sink);
     }
 
-    /// The chains of the samples that wait.
+    /// The chains of the samples that wait, but not stacks that are yet to be walked.
     pub fn chains(&mut self) -> impl Iterator<Item = &mut ChainId> {
-        self.samples.iter_mut().map(|sample| &mut sample.chain)
+        self.samples.iter_mut().map(|sample| &mut sample.chain).filter(|chain| chain.0 & DUMP == 0)
     }
 
     /// Hands out the older half.
@@ -153,6 +157,10 @@ mod tests {
     struct Notes(Vec<i64>);
 
     impl Sink for Notes {
+        fn weighs(&self) -> bool {
+            false
+        }
+
         fn sample(&mut self, _: ChainId, weight: u64) {
             self.0.push(weight as i64);
         }

@@ -69,6 +69,8 @@ struct Process {
     changed: u32,
     /// Whether an address of it was looked up in vain, so that a new mapping matters even where there was none.
     missed: bool,
+    /// When its mappings last changed at all.
+    version: u32,
 }
 
 struct Task {
@@ -202,6 +204,21 @@ impl World {
         [process, changed, self.kernel_changed]
     }
 
+    /// The mappings of a task's process.
+    pub fn mappings(&self, task: u32) -> impl Iterator<Item = &Mapping> {
+        self.process_of(task).into_iter().flat_map(|process| process.mappings.iter())
+    }
+
+    /// The number of a task's process, and what changes whenever its mappings do.
+    pub fn mappings_version(&self, task: u32) -> (u32, u32) {
+        let number = self.tasks.get(task as usize).map_or(0, |task| task.process);
+        (number, self.process_of(task).map_or(0, |process| process.version))
+    }
+
+    fn process_of(&self, task: u32) -> Option<&Process> {
+        self.processes.get(self.tasks.get(task as usize)?.process as usize)
+    }
+
     /// Looks a frame of a task up in the present mappings.
     pub fn resolve(&mut self, task: u32, frame: RawFrame) -> (ModuleId, CodeAddress) {
         let process = self.tasks.get(task as usize).map_or(0, |task| task.process);
@@ -275,7 +292,12 @@ impl World {
         let next = self.processes.len() as u32;
         let number = *self.process_ids.entry(pid).or_insert(next);
         if number == next {
-            self.processes.push(Process { mappings: Arc::default(), changed: self.now, missed: false });
+            self.processes.push(Process {
+                mappings: Arc::default(),
+                changed: self.now,
+                missed: false,
+                version: self.now,
+            });
         }
         number
     }
@@ -326,6 +348,9 @@ impl World {
             return;
         }
         let replaced = mappings.insert(mapping);
+        if let Some(process) = self.processes.get_mut(number as usize) {
+            process.version = self.now;
+        }
         if let Some(process) = self.processes.get_mut(number as usize)
             && (replaced || process.missed)
         {
@@ -380,7 +405,7 @@ impl World {
         let inherited = self.processes.get(parent as usize).filter(|_| with_mappings);
         let mappings = inherited.map(|process| process.mappings.clone()).unwrap_or_default();
         if let Some(process) = self.processes.get_mut(child as usize) {
-            *process = Process { mappings, changed: self.now, missed: false };
+            *process = Process { mappings, changed: self.now, missed: false, version: self.now };
             self.last_change = self.now;
         }
     }

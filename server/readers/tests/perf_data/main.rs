@@ -5,5 +5,6 @@
 
 mod against_perf;
 mod damage;
+mod dwarf;
 mod oracle;
 mod recording;

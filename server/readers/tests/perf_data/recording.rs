@@ -1,12 +1,12 @@
 //! Recordings made by the tests, of a small program that does a bit of everything.
 
-use heatline_profile::{Profile, Silent};
-use heatline_readers::{Folder, Input, ReadOptions, ReadSeek};
+use heatline_profile::{Module, Profile, Silent};
+use heatline_readers::{Binaries, BinaryBytes, Folder, Input, ReadOptions, ReadSeek};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Threads with names, deep and recursive calls, a child that runs the program anew, page faults, system calls.
 const PROGRAM: &str = r#"
@@ -102,9 +102,20 @@ pub fn program(scratch: &Scratch) -> PathBuf {
 
 /// Records the program with these options of `perf record`.
 pub fn record(scratch: &Scratch, options: &[&str]) -> PathBuf {
+    record_arguments(scratch, options, &[])
+}
+
+/// As [`record`], with arguments for the program: with `again` it starts no child.
+pub fn record_arguments(scratch: &Scratch, options: &[&str], arguments: &[&str]) -> PathBuf {
     let program = program(scratch);
     let data = scratch.path("perf.data");
-    run(perf(scratch).args(["record", "-q", "-N", "-o"]).arg(&data).args(options).arg("--").arg(program));
+    run(perf(scratch)
+        .args(["record", "-q", "-N", "-o"])
+        .arg(&data)
+        .args(options)
+        .arg("--")
+        .arg(program)
+        .args(arguments));
     data
 }
 
@@ -137,6 +148,30 @@ pub fn run(command: &mut Command) -> String {
 /// Reads a recording with our reader.
 pub fn read(path: &Path) -> Profile {
     read_with(path, &ReadOptions::default())
+}
+
+/// The binaries at the paths that the recording names.
+#[derive(Debug)]
+pub struct OnDiskBinaries;
+
+struct Bytes(Vec<u8>);
+
+impl Binaries for OnDiskBinaries {
+    fn open(&self, module: &Module) -> Option<Arc<dyn BinaryBytes>> {
+        Some(Arc::new(Bytes(std::fs::read(&module.path).ok()?)))
+    }
+}
+
+impl BinaryBytes for Bytes {
+    fn length(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let part = self.0.get(position as usize..).and_then(|rest| rest.get(..buffer.len()));
+        buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
 }
 
 /// A directory on disk.

@@ -179,6 +179,7 @@ impl<'a> Session<'a> {
         self.name_events();
         let spe = if self.trace.is_present() { self.decode_trace(bytes, monitor)? } else { None };
         self.note_counts();
+        self.note_missing_binaries();
         let mut profile = Profile::new(ProfileKind::PerfData);
         profile.events = self.events.iter().map(EventInfo::event).collect();
         let Folding { world, mut stacks, fold, .. } = self.folding;

@@ -13,6 +13,7 @@ pub(super) struct Counts {
     pub lost_samples: u64,
     pub throttled: u64,
     pub unfinished_chains: u64,
+    pub not_walked: u64,
     pub without_cpu: u64,
     pub without_time: u64,
 }
@@ -56,7 +57,13 @@ impl Session<'_> {
     pub(super) fn note_counts(&mut self) {
         let world = &self.folding.world;
         let (short, first_short) = self.counts.short.map_or((0, None), |(count, at)| (count, Some(FileOffset(at))));
-        let notes: [(&str, u64, Option<FileOffset>, &str); 9] = [
+        let notes: [(&str, u64, Option<FileOffset>, &str); 10] = [
+            (
+                "stacks-not-walked",
+                self.counts.not_walked,
+                None,
+                "stacks were recorded as bytes (--call-graph dwarf) and could not be walked, so they have one user frame",
+            ),
             (
                 "unfinished-chains",
                 self.counts.unfinished_chains,
@@ -101,6 +108,20 @@ impl Session<'_> {
         for (kind, count, offset, message) in notes {
             if count > 0 {
                 self.problems.add(kind, count, offset, message);
+            }
+        }
+    }
+
+    /// Binaries whose unwind information was needed.
+    pub(super) fn note_missing_binaries(&mut self) {
+        let Some(unwinding) = &self.folding.unwinding else { return };
+        for id in unwinding.missing() {
+            if let Some(module) = self.folding.world.modules.all().get(id.0 as usize) {
+                let message = format!(
+                    "{} was not found, so stacks through it are cut; say where it is (--symfs, --debug-dir)",
+                    module.path
+                );
+                self.problems.add("missing-binary", 1, None, message);
             }
         }
     }

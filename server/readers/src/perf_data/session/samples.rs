@@ -5,9 +5,11 @@ use crate::perf_data::blocks::Record;
 use crate::perf_data::bytes::Cursor;
 use crate::perf_data::chains::{Fingerprint, Key, fingerprint};
 use crate::perf_data::deferred::Held;
+use crate::perf_data::fields::Fields;
 use crate::perf_data::layout::{Head, Layout, Reading};
 use crate::perf_data::queue::Sink;
 use crate::perf_data::state::misc;
+use crate::perf_data::unwind::{Dump, Machine, Unwinding};
 use crate::perf_data::world::marker;
 
 /// How many samples' chains are looked up together.
@@ -45,15 +47,64 @@ impl Session<'_> {
         let layout = self.layouts.get(event as usize)?;
         let head = layout.head(record.body, self.order)?;
         if layout.has_readings() {
-            let (readings, chain) = layout.readings(record.body, self.order)?;
+            let (readings, chain, _) = layout.readings(record.body, self.order)?;
             self.take_readings(event, &head, record.misc, &readings, chain, batch);
             return Some(());
         }
-        let chain = layout.chain(record.body, self.order)?;
+        let (chain, rest) = layout.chain(record.body, self.order)?;
+        let has_stack_dump = layout.has_stack_dump();
         if self.passes(&head) {
+            if has_stack_dump {
+                return self.keep_dump(event, &head, record.misc, chain, rest);
+            }
             self.push(batch, event, &head, record.misc, head.period, chain);
         }
         Some(())
+    }
+
+    /// A sample with registers and stack waits until the mappings of its time are known.
+    fn keep_dump(&mut self, event: u32, head: &Head, misc: u16, chain: &[u8], rest: &[u8]) -> Option<()> {
+        let order = self.order;
+        let attr = &self.events.get(event as usize)?.attr;
+        let fields = Fields::parse(attr, rest, order)?;
+        let key = Key { event, pid: head.pid, tid: head.tid, mode: (misc & misc::MODE) as u8, ip: head.ip };
+        let machine = Machine::guess(self.features.recording.arch.as_deref(), attr.user_registers);
+        let chain_words = || chain.as_chunks::<8>().0.iter().map(|&word| order.u64(word)).collect();
+        let dump = match (fields.user_registers, fields.user_stack, machine) {
+            (Some(registers), Some(stack), Some(machine)) if registers.abi == 2 => Dump {
+                key,
+                chain: chain_words(),
+                machine,
+                registers: registers.values.as_chunks::<8>().0.iter().map(|&value| order.u64(value)).collect(),
+                mask: registers.mask,
+                stack: stack.bytes.to_vec(),
+            },
+            _ => {
+                self.counts.not_walked += u64::from(fields.user_registers.is_some());
+                let item =
+                    Batched { print: fingerprint(&key, chain), key, chain, time: head.time, weight: head.period };
+                self.look_up(item);
+                return Some(());
+            }
+        };
+        self.begin_unwinding();
+        let chain = self.folding.keep(dump, order);
+        match head.time {
+            Some(time) => self.queue.push_sample(time, chain, head.period, &mut self.folding),
+            None => self.folding.sample(chain, head.period),
+        }
+        Some(())
+    }
+
+    fn begin_unwinding(&mut self) {
+        match &self.options.binaries {
+            Some(binaries) if self.folding.unwinding.is_none() => {
+                let build_ids = self.features.build_ids.clone();
+                self.folding.unwinding = Some(Unwinding::new(binaries.clone(), self.order, build_ids));
+            }
+            Some(_) => {}
+            None => self.counts.not_walked += 1,
+        }
     }
 
     /// Each counter of the sample is a sample of its own, weighing what it counted since it was read last.
