@@ -3,6 +3,7 @@
 use crate::storage::FileStorage;
 use heatline_annotate::components;
 use heatline_profile::{BuildId, Identity, Module, ModuleKind};
+use heatline_readers::{Binaries, BinaryBytes};
 use heatline_symbols::{DebugFile, Image, Locate, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,6 +117,12 @@ impl SearchPaths {
         }
         list.dedup();
         list
+    }
+}
+
+impl Binaries for SearchPaths {
+    fn open(&self, module: &Module) -> Option<Arc<dyn BinaryBytes>> {
+        Some(Arc::new(FileStorage::open(&self.find(module).path?).ok()?))
     }
 }
 

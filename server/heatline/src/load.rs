@@ -92,17 +92,18 @@ impl Monitor for InPhase<'_> {
 pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<Loaded> {
     let paths = options.paths.iter().map(|path| profile_at(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let path = paths.first().cloned().ok_or_else(|| anyhow!("no profile was named"))?;
+    let beside = folders_of(&paths);
+    let search = SearchPaths { beside: join(&options.search.beside, &beside), ..options.search.clone() };
+    let reading = ReadOptions { binaries: Some(Arc::new(search.clone())), ..options.read.clone() };
     let mut profile: Option<Profile> = None;
     for path in &paths {
-        let read = read(path, &options.read, monitor)?;
+        let read = read(path, &reading, monitor)?;
         profile = Some(match profile {
             None => read,
             Some(sum) => sum.merge(&read).map_err(|error| anyhow!("{}: {error}", path.display()))?,
         });
     }
     let profile = Arc::new(profile.ok_or_else(|| anyhow!("no profile was named"))?);
-    let beside = folders_of(&paths);
-    let search = SearchPaths { beside: join(&options.search.beside, &beside), ..options.search.clone() };
     let mut problems = profile.problems.clone();
     let addresses = Addresses::of(&profile);
     let (symbols, found) = resolve(&profile, &addresses, &search, &mut problems, monitor)?;

@@ -1,5 +1,6 @@
 //! Files, as the library crates ask for them.
 
+use heatline_readers::BinaryBytes;
 use heatline_symbols::Storage;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -37,5 +38,15 @@ impl Storage for FileStorage {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(offset))?;
         file.read_exact(buffer)
+    }
+}
+
+impl BinaryBytes for FileStorage {
+    fn length(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<()> {
+        Storage::read_at(self, position, buffer)
     }
 }
