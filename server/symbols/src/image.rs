@@ -1,6 +1,7 @@
 //! A binary: its identity, its address spaces, and the way from addresses to frames.
 
 use crate::build::{Builder, Nameless};
+use crate::calls;
 use crate::code::Code;
 use crate::dwarf::{self, Sections};
 use crate::object_file::{ImageKind, ObjectFile};
@@ -70,6 +71,12 @@ impl Image {
             AddressSpace::FileOffset => self.offset_to_svma(address.0),
             AddressSpace::Avma => None,
         }
+    }
+
+    /// Whether the instruction before an address is a call, as it is with return addresses. `None` where the code is
+    /// not at hand (a PDB alone, say) or of a processor that is not known.
+    pub fn follows_call(&self, address: Svma) -> Option<bool> {
+        calls::follows_call(&self.file, address.0)
     }
 
     /// Looks up code in the PDB; tells why that cannot be done if so.

@@ -8,6 +8,7 @@
 //! the file has bytes for them, and depths and counts have named limits.
 
 mod build;
+mod calls;
 mod code;
 mod demangle;
 mod dwarf;

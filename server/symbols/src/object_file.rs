@@ -36,9 +36,10 @@ pub enum ImageKind {
     Pdb,
 }
 
-/// The processors whose linkage stubs are decoded.
+/// The processors of whose instructions some are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Machine {
+    X86,
     X86_64,
     Aarch64,
     Other,
@@ -359,6 +360,7 @@ fn open_pe_as<'a, P: ImageNtHeaders>(
         storage,
         kind: ImageKind::Pe,
         machine: match file.architecture() {
+            object::Architecture::I386 => Machine::X86,
             object::Architecture::X86_64 => Machine::X86_64,
             object::Architecture::Aarch64 => Machine::Aarch64,
             _ => Machine::Other,

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// dynamic relocation of that slot names the function. Nothing where the processor is not known.
 pub(crate) fn stubs(file: &ObjectFile) -> Vec<(u64, u64, String)> {
     let mut found = Vec::new();
-    if file.machine == Machine::Other || !file.is_64 {
+    if !matches!(file.machine, Machine::X86_64 | Machine::Aarch64) || !file.is_64 {
         return found;
     }
     let plts: Vec<&Section> = file.sections.iter().filter(|s| s.executable && s.name.starts_with(".plt")).collect();

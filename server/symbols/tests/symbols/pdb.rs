@@ -151,6 +151,36 @@ fn frames_of_x86_are_those_of_llvm() {
     check_against_symbolizer(&build("x86", "i686-pc-windows-msvc", CODEVIEW, &format!("{TO_PDB} /safeseh:no")));
 }
 
+/// The addresses behind calls, as the disassembler shows them.
+fn behind_calls(folder: &Path) -> BTreeSet<u64> {
+    let text = run(folder, "llvm-objdump-19 --disassemble --no-show-raw-insn start.exe");
+    let instruction = |line: &str| {
+        let (address, rest) = line.trim().split_once(':')?;
+        Some((u64::from_str_radix(address, 16).ok()?, rest.trim().to_owned()))
+    };
+    let instructions: Vec<(u64, String)> = text.lines().filter_map(instruction).collect();
+    let is_call = |text: &str| ["call", "bl ", "bl\t", "blr"].iter().any(|name| text.starts_with(name));
+    let pairs = instructions.windows(2).filter(|pair| is_call(&pair[0].1));
+    pairs.map(|pair| pair[1].0).collect()
+}
+
+#[test]
+fn addresses_behind_calls_are_recognised() {
+    for (name, target) in [("calls-x64", "x86_64"), ("calls-arm64", "aarch64"), ("calls-x86", "i686")] {
+        let link = if target == "i686" { format!("{TO_PDB} /safeseh:no") } else { TO_PDB.to_owned() };
+        let folder = build(name, &format!("{target}-pc-windows-msvc"), CODEVIEW, &link);
+        let image = open(&folder);
+        let expected = behind_calls(&folder);
+        assert!(expected.len() > 1, "{expected:?}");
+        for address in expected {
+            assert_eq!(image.follows_call(Svma(address)), Some(true), "{target} {address:#x}");
+        }
+        let first = image.to_svma(ModuleAddress(code(&folder)[0]), AddressSpace::Rva).expect("code");
+        assert_eq!(image.follows_call(first), Some(false));
+        assert_eq!(image.follows_call(Svma(1)), None);
+    }
+}
+
 #[test]
 fn columns_are_read_where_they_are_recorded() {
     let folder = build("columns", "x86_64-pc-windows-msvc", &format!("{CODEVIEW} -gcolumn-info"), TO_PDB);
