@@ -20,6 +20,7 @@ impl Annotations {
         let mut parts = vec![self.costs(file, line)];
         parts.extend(self.interval(&view.exclusive));
         parts.extend(view.delta.as_ref().map(delta_sentence));
+        parts.extend(self.spe_of_line(file, line).map(|stats| self.table().spe_hover(&stats)));
         let functions = self.functions_of_line(file, line);
         parts.extend(self.function_lines(&functions));
         let calls = self.calls_of_lines(file, line..=line);
@@ -36,7 +37,7 @@ impl Annotations {
         text += if inclusive { " inclusive |\n|---|---|---|" } else { "\n|---|---|" };
         for (table, costs) in self.events_of_line(file, line) {
             let profile = table.model().profile();
-            let id = table.selection().event;
+            let id = table.selection().metric.event;
             let unit = profile.event(id).unit;
             let cell = |cost: &Cost| {
                 if cost.samples == 0 {
@@ -55,7 +56,7 @@ impl Annotations {
 
     fn interval(&self, exclusive: &Cost) -> Option<String> {
         let table = self.table();
-        let event = table.model().profile().event(table.selection().event);
+        let event = table.model().profile().event(table.selection().metric.event);
         let (low, high) = wilson(exclusive.samples as f64, table.total().samples as f64)?;
         let mut text = String::new();
         if exclusive.samples > 0 {

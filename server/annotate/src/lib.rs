@@ -9,9 +9,11 @@ mod calls;
 #[cfg(test)]
 mod fixture;
 mod hover;
+mod metric;
 mod model;
 mod path;
 pub mod placement;
+mod spe;
 pub mod statistics;
 mod table;
 #[cfg(test)]
@@ -22,6 +24,7 @@ mod view;
 
 pub use addresses::Addresses;
 pub use calls::{Call, Calls, Party};
+pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
 pub use path::{components, is_windows, normalize};
 pub use table::{By, Cost, CostTable, Coverage, Filter, ModuleCoverage, Row, Selection};

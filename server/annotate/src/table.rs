@@ -1,8 +1,9 @@
 //! The cost table: costs of one event by any kind of place. Every view reads it.
 
+use crate::metric::Metric;
 use crate::model::{FileId, FunctionId, LineKey, Model, ModelFrame, Reached};
 use crate::tree::{Keys, Pair, accumulate};
-use heatline_profile::{EventId, ModuleId, Percent, SampleRow, Tally, Thread, ThreadId, Weight};
+use heatline_profile::{ModuleId, Percent, SampleRow, SpeStats, Tally, Thread, ThreadId, Weight};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
@@ -50,7 +51,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn selects_thread(&self, thread: Option<&Thread>) -> bool {
+    pub(crate) fn selects_thread(&self, thread: Option<&Thread>) -> bool {
         let Some(thread) = thread else { return self.comms.is_empty() && self.pids.is_empty() && self.tids.is_empty() };
         (self.comms.is_empty() || self.comms.contains(&thread.comm))
             && (self.pids.is_empty() || self.pids.contains(&thread.pid))
@@ -88,8 +89,8 @@ fn without_parameters(name: &str) -> &str {
 /// What a table shows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Selection {
-    /// Of which event.
-    pub event: EventId,
+    /// Which metric.
+    pub metric: Metric,
     /// Which samples and rows.
     pub filter: Filter,
     /// Whether inlined functions are functions of their own (the physical view otherwise).
@@ -130,6 +131,8 @@ pub struct Row {
     pub exclusive: Cost,
     /// Cost with everything it called; absent where the event has no stacks.
     pub inclusive: Option<Cost>,
+    /// Statistics over the SPE records of the place; absent where the profile has none.
+    pub spe: Option<Box<SpeStats>>,
 }
 
 /// How much of the weight reached a line, only a symbol, or nothing. Shares of their whole, in 0..=1.
@@ -185,7 +188,7 @@ impl CostTable {
     /// If the selection's event is of another profile.
     pub fn new(model: Arc<Model>, selection: Selection) -> Self {
         let profile = &model.profile;
-        let of_event = |row: &&SampleRow| row.event == selection.event;
+        let of_event = |row: &&SampleRow| row.event == selection.metric.event;
         let mut total = Tally::default();
         let mut own = vec![Tally::default(); profile.stacks.len()];
         let mut threads = vec![Tally::default(); profile.threads.len()];
@@ -250,12 +253,12 @@ impl CostTable {
 
     /// Whether the event has stacks, so that inclusive cost exists.
     pub fn has_inclusive(&self) -> bool {
-        self.model.profile.event(self.selection.event).has_stacks
+        self.model.profile.event(self.selection.metric.event).has_stacks
     }
 
     /// Whether the event's weight arises in innermost frames, so that exclusive cost exists.
     pub fn has_exclusive(&self) -> bool {
-        self.model.profile.event(self.selection.event).exclusive
+        self.model.profile.event(self.selection.metric.event).exclusive
     }
 
     /// All rows of a kind that have cost: by exclusive weight, then inclusive, then module, function, file and line.
@@ -295,32 +298,49 @@ impl CostTable {
             inlined: false,
             exclusive: Cost::new(pair.exclusive, self.whole),
             inclusive: self.has_inclusive().then(|| Cost::new(pair.inclusive, self.whole)),
+            spe: None,
         }
     }
 
-    fn costed<'a>(pairs: &'a [Pair]) -> impl Iterator<Item = (usize, Pair)> + 'a {
-        pairs.iter().copied().enumerate().filter(|(_, pair)| pair.inclusive.samples > 0)
+    /// Rows of all places that have cost, told apart by `key`; `describe` says what the place is.
+    fn rows_by(
+        &self,
+        count: usize,
+        pairs: &[Pair],
+        key: impl Fn(&ModelFrame, ModuleId) -> u32,
+        mut describe: impl FnMut(usize, &mut Row),
+    ) -> Vec<Row> {
+        let mut spe = self.spe(count, key);
+        let costed = pairs.iter().enumerate().filter(|(_, pair)| pair.inclusive.samples > 0);
+        costed
+            .map(|(id, pair)| {
+                let mut row = self.row(*pair);
+                if let Some(stats) = spe.get_mut(id).map(std::mem::take).filter(|stats| stats.records > 0) {
+                    row.exclusive = self.statistic(&stats, &row.exclusive).unwrap_or(row.exclusive);
+                    row.spe = Some(Box::new(stats));
+                }
+                describe(id, &mut row);
+                row
+            })
+            .collect()
     }
 
     fn line_rows(&self) -> Vec<Row> {
         let functions = self.functions_of_lines();
-        Self::costed(self.lines())
-            .map(|(id, pair)| {
-                let mut row = self.row(pair);
-                row.function = functions.get(&(id as u32)).copied();
-                match self.model.lines[id] {
-                    LineKey::Source(module, file, line) => {
-                        (row.module, row.file, row.line) = (Some(module), Some(file), Some(line));
-                    }
-                    LineKey::Function(module, function) => {
-                        (row.module, row.function) = (Some(module), Some(function));
-                    }
-                    LineKey::Module(module) => row.module = Some(module),
+        let key = |frame: &ModelFrame, _| frame.line.0;
+        self.rows_by(self.model.lines.len(), self.lines(), key, |id, row| {
+            row.function = functions.get(&(id as u32)).copied();
+            match self.model.lines[id] {
+                LineKey::Source(module, file, line) => {
+                    (row.module, row.file, row.line) = (Some(module), Some(file), Some(line));
                 }
-                row.inlined = row.function.is_some_and(|f| self.model.function(f).always_inlined);
-                row
-            })
-            .collect()
+                LineKey::Function(module, function) => {
+                    (row.module, row.function) = (Some(module), Some(function));
+                }
+                LineKey::Module(module) => row.module = Some(module),
+            }
+            row.inlined = row.function.is_some_and(|f| self.model.function(f).always_inlined);
+        })
     }
 
     /// The function that each line row is named for: most exclusive, then most inclusive weight on that line.
@@ -349,21 +369,24 @@ impl CostTable {
 
     fn function_rows(&self) -> Vec<Row> {
         let known = self.model.functions.len();
-        Self::costed(self.functions())
-            .map(|(id, pair)| {
-                let mut row = self.row(pair);
-                if id < known {
-                    let function = &self.model.functions[id];
-                    row.function = Some(FunctionId(id as u32));
-                    row.module = Some(function.module);
-                    (row.file, row.line) = (function.file, function.line);
-                    row.inlined = function.always_inlined;
-                } else {
-                    row.module = Some(ModuleId((id - known) as u32));
-                }
-                row
-            })
-            .collect()
+        let count = known + self.model.profile.modules.len();
+        self.rows_by(count, self.functions(), self.function_key(), |id, row| {
+            if id < known {
+                let function = &self.model.functions[id];
+                row.function = Some(FunctionId(id as u32));
+                row.module = Some(function.module);
+                (row.file, row.line) = (function.file, function.line);
+                row.inlined = function.always_inlined;
+            } else {
+                row.module = Some(ModuleId((id - known) as u32));
+            }
+        })
+    }
+
+    /// Functions by number; behind the last function one place per module for code without a symbol.
+    fn function_key(&self) -> impl Fn(&ModelFrame, ModuleId) -> u32 + use<> {
+        let known = self.model.functions.len() as u32;
+        move |frame, module| frame.function.map_or(known + module.0, |f| f.0)
     }
 
     fn file_rows(&self) -> Vec<Row> {
@@ -384,19 +407,17 @@ impl CostTable {
                 })
             })
             .collect();
-        let pairs = self.accumulate(places.len(), |frame, _| of_line[frame.line.0 as usize]);
-        Self::costed(&pairs)
-            .map(|(id, pair)| {
-                let mut row = self.row(pair);
-                (row.module, row.file) = (Some(places[id].0), places[id].1);
-                row
-            })
-            .collect()
+        let key = |frame: &ModelFrame, _| of_line[frame.line.0 as usize];
+        let pairs = self.accumulate(places.len(), key);
+        self.rows_by(places.len(), &pairs, key, |id, row| {
+            (row.module, row.file) = (Some(places[id].0), places[id].1);
+        })
     }
 
     fn module_rows(&self) -> Vec<Row> {
-        let pairs = self.accumulate(self.model.profile.modules.len(), |_, module| module.0);
-        Self::costed(&pairs).map(|(id, pair)| Row { module: Some(ModuleId(id as u32)), ..self.row(pair) }).collect()
+        let (count, key) = (self.model.profile.modules.len(), |_: &ModelFrame, module: ModuleId| module.0);
+        let pairs = self.accumulate(count, key);
+        self.rows_by(count, &pairs, key, |id, row| row.module = Some(ModuleId(id as u32)))
     }
 
     /// Threads with the weight of all their samples; what was called by a thread is its own, so nothing is inclusive.
@@ -415,14 +436,10 @@ impl CostTable {
         self.lines.get_or_init(|| self.accumulate(self.model.lines.len(), |frame, _| frame.line.0))
     }
 
-    /// By function number; behind the last function one place per module for code without a symbol.
+    /// By [`Self::function_key`].
     pub(crate) fn functions(&self) -> &[Pair] {
-        let known = self.model.functions.len();
-        self.functions.get_or_init(|| {
-            self.accumulate(known + self.model.profile.modules.len(), |frame, module| {
-                frame.function.map_or(known as u32 + module.0, |f| f.0)
-            })
-        })
+        let count = self.model.functions.len() + self.model.profile.modules.len();
+        self.functions.get_or_init(|| self.accumulate(count, self.function_key()))
     }
 
     /// The costs of all places of a kind, numbered by `key`, which may answer [`crate::tree::NONE`].

@@ -2,14 +2,14 @@
 
 use crate::calls::Party;
 use crate::fixture::model;
-use crate::{AnnotationOptions, Annotations, By, Calls, CostTable, Filter, Row, Selection};
+use crate::{AnnotationOptions, Annotations, By, Calls, CostTable, Filter, Metric, Row, Selection};
 use expect_test::{Expect, expect};
 use heatline_profile::EventId;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 fn table(text: &str, inline: bool, filter: Filter) -> CostTable {
-    CostTable::new(model(text), Selection { event: EventId(0), filter, inline })
+    CostTable::new(model(text), Selection { metric: Metric::sum(EventId(0)), filter, inline })
 }
 
 fn place(table: &CostTable, row: &Row) -> String {

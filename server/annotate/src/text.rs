@@ -104,6 +104,7 @@ pub fn lens(function: &FunctionView) -> String {
         parts.push(format!("inclusive {percent}"));
     }
     parts.push(samples(shown.samples));
+    parts.extend(function.extra.iter().cloned());
     parts.extend(function.delta.as_ref().map(delta));
     parts.join(" · ")
 }
@@ -118,9 +119,8 @@ pub fn reaches(exclusive: &Cost, inclusive: Option<&Cost>, threshold: f64) -> bo
 pub fn tooltip(annotations: &Annotations, line: &LineView, placement: Placement) -> String {
     let table = annotations.table();
     let profile = table.model().profile();
-    let id = table.selection().event;
-    let event = profile.event(id);
-    let metric = profile.metric_id(id);
+    let event = profile.event(table.selection().metric.event);
+    let metric = table.selection().metric.id(profile);
     let of = |cost: &Cost| {
         format!("{} of {}, {}", count(cost.samples), samples(table.total().samples), amount(cost.weight, event.unit))
     };
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn line(exclusive: Cost, inclusive: Option<Cost>, delta: Option<Delta>) -> LineView {
-        LineView { line: NonZeroU32::MIN, exclusive, inclusive, delta, level: 0 }
+        LineView { line: NonZeroU32::MIN, exclusive, inclusive, delta, level: 0, label: None }
     }
 
     #[test]
@@ -215,6 +215,7 @@ mod tests {
             exclusive,
             inclusive,
             delta,
+            extra: Vec::new(),
         };
         let delta = Delta { points: 3.2, low: 1.0, high: 5.0, significant: true };
         assert_eq!(

@@ -8,7 +8,7 @@ use crate::model::{FileId, FunctionId, LineKey, ModelFrame};
 use crate::statistics::newcombe;
 use crate::table::{Cost, CostTable};
 use crate::tree::{NONE, Pair};
-use heatline_profile::{ModuleId, Tally, Weight};
+use heatline_profile::{ModuleId, SpeStats, Tally, Weight};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -28,7 +28,7 @@ pub struct Delta {
 }
 
 /// The costs of one source line over all modules.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LineView {
     /// The line in the text the profile was built from.
     pub line: NonZeroU32,
@@ -40,6 +40,8 @@ pub struct LineView {
     pub delta: Option<Delta>,
     /// Heat from 0 to 9: tenths of the hottest line's exclusive cost, 9 for the hottest.
     pub level: u8,
+    /// What stands in a hint in place of the exclusive share, where the metric is a statistic: `p95 412 cyc`.
+    pub label: Option<String>,
 }
 
 /// The costs of all functions that are declared on one line: a function with its clones and instances.
@@ -55,6 +57,8 @@ pub struct FunctionView {
     pub inclusive: Option<Cost>,
     /// Difference to the baseline: of the inclusive share where there is one, else of the exclusive.
     pub delta: Option<Delta>,
+    /// What a lens says besides costs: with SPE the mean latency and the share of L1 misses.
+    pub extra: Vec<String>,
 }
 
 /// The costs of one source file.
@@ -174,6 +178,13 @@ impl Annotations {
             Some((&other.table, LineCosts { exclusive: cost(pair.exclusive), inclusive }))
         });
         chosen.into_iter().chain(others).collect()
+    }
+
+    /// The statistics over the SPE records of a line, `None` where there are none.
+    pub fn spe_of_line(&self, file: FileId, line: NonZeroU32) -> Option<SpeStats> {
+        let wanted = self.representative(file);
+        let key = |frame: &ModelFrame, _| if self.is_line(frame, wanted, line) { 0 } else { NONE };
+        self.table.spe(1, key).pop().filter(|stats| stats.records > 0)
     }
 
     /// The modules that hold code of a line.
@@ -321,33 +332,44 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn add_lines(&self, places: &Places, files: &mut FxHashMap<FileId, FileView>) {
         let table = self.table;
-        let pairs = table.accumulate(places.lines.len(), |frame, _| places.of_line[frame.line.0 as usize]);
+        let key = |frame: &ModelFrame, _| places.of_line[frame.line.0 as usize];
+        let pairs = table.accumulate(places.lines.len(), key);
+        let spe = table.spe(places.lines.len(), key);
         let owners = self.old.map(|_| line_owners(table));
-        for (&(file, line), pair) in places.lines.iter().zip(&pairs).filter(|(_, pair)| pair.inclusive.samples > 0) {
+        let costed = places.lines.iter().zip(&pairs).enumerate().filter(|(_, (_, pair))| pair.inclusive.samples > 0);
+        for (id, (&(file, line), pair)) in costed {
             let delta = self.old.map(|old| {
                 let key = owners.as_ref().and_then(|owners| owners.get(&(file, line)));
                 let before = key.and_then(|key| old.lines.get(key)).copied().unwrap_or_default();
                 self.delta(old, before.exclusive, pair.exclusive)
             });
             let inclusive = table.has_inclusive().then(|| Cost::new(pair.inclusive, table.whole()));
-            let exclusive = Cost::new(pair.exclusive, table.whole());
-            files.entry(file).or_default().lines.push(LineView { line, exclusive, inclusive, delta, level: 0 });
+            let mut exclusive = Cost::new(pair.exclusive, table.whole());
+            let mut label = None;
+            if let Some(stats) = spe.get(id) {
+                exclusive = table.statistic(stats, &exclusive).unwrap_or(exclusive);
+                label = table.statistic_label(stats);
+            }
+            files.entry(file).or_default().lines.push(LineView { line, exclusive, inclusive, delta, level: 0, label });
         }
     }
 
     fn add_functions(&self, places: &Places, files: &mut FxHashMap<FileId, FileView>) {
         let table = self.table;
-        let pairs = table.accumulate(places.functions.len(), |frame, _| {
-            frame.function.map_or(NONE, |id| places.of_function[id.0 as usize])
-        });
+        let key = |frame: &ModelFrame, _| frame.function.map_or(NONE, |id| places.of_function[id.0 as usize]);
+        let pairs = table.accumulate(places.functions.len(), key);
+        let spe = table.spe(places.functions.len(), key);
         let mut members: Vec<Vec<FunctionId>> = vec![Vec::new(); places.functions.len()];
         for (id, &place) in (0..).map(FunctionId).zip(&places.of_function) {
             if place != NONE && table.functions()[id.0 as usize].inclusive.samples > 0 {
                 members[place as usize].push(id);
             }
         }
-        let costed = places.functions.iter().zip(&pairs).zip(members);
-        for ((&(file, line), pair), mut functions) in costed.filter(|((_, pair), _)| pair.inclusive.samples > 0) {
+        let costed = places.functions.iter().zip(&pairs).zip(members).enumerate();
+        for (id, ((&(file, line), pair), mut functions)) in
+            costed.filter(|(_, ((_, pair), _))| pair.inclusive.samples > 0)
+        {
+            let extra = spe.get(id).map(|stats| table.spe_lens(stats)).unwrap_or_default();
             functions.sort_by_key(|id| std::cmp::Reverse(table.functions()[id.0 as usize].inclusive.weight));
             let delta = self.old.map(|old| {
                 let mut names: Vec<&str> = functions.iter().map(|&id| linkage_name(table, id)).collect();
@@ -361,7 +383,7 @@ impl Builder<'_> {
             });
             let inclusive = table.has_inclusive().then(|| Cost::new(pair.inclusive, table.whole()));
             let exclusive = Cost::new(pair.exclusive, table.whole());
-            let view = FunctionView { line, functions, exclusive, inclusive, delta };
+            let view = FunctionView { line, functions, exclusive, inclusive, delta, extra };
             files.entry(file).or_default().functions.push(view);
         }
     }

@@ -62,16 +62,6 @@ pub trait LoadMonitor: Send + Sync {
     fn progress(&self, phase: Phase, done: u64, of: u64) -> Result<(), Cancelled>;
 }
 
-/// Shows nothing, never stops.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Quiet;
-
-impl LoadMonitor for Quiet {
-    fn progress(&self, _phase: Phase, _done: u64, _of: u64) -> Result<(), Cancelled> {
-        Ok(())
-    }
-}
-
 struct InPhase<'a> {
     phase: Phase,
     before: u64,

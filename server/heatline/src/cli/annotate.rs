@@ -118,7 +118,7 @@ fn document(session: &Session, files: &[(FileId, &FileView)]) -> Document {
             lines: view.lines.iter().map(line).collect(),
         }
     };
-    let metric = session.loaded.model.profile().metric_id(session.table.selection().event).into();
+    let metric = session.table.selection().metric.id(session.loaded.model.profile());
     Document { version: 1, metric, files: files.iter().map(file).collect() }
 }
 

@@ -1,13 +1,14 @@
 //! `heatline report`: costs as a table.
 
 mod document;
+mod spe;
 mod table;
 
 use super::options::{Format, ProfileArgs};
 use super::output::{print, print_json};
 use super::session::Session;
 use clap::{Args, ValueEnum};
-use heatline_annotate::{By, CostTable, Row, Selection};
+use heatline_annotate::{By, CostTable, Metric, Row, Selection};
 use heatline_profile::EventId;
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ fn event_rows(session: &Session) -> Vec<ReportRow> {
     let events = (0..model.profile().events.len() as u32).map(EventId);
     events
         .map(|event| {
-            let selection = Selection { event, ..session.table.selection().clone() };
+            let selection = Selection { metric: Metric::sum(event), ..session.table.selection().clone() };
             let exclusive = CostTable::new(Arc::clone(model), selection).selected();
             ReportRow { row: Row { exclusive, ..Row::default() }, event: Some(event) }
         })

@@ -5,8 +5,8 @@ use super::output;
 use super::progress::Bar;
 use crate::load::{Loaded, load};
 use anyhow::{Context, anyhow, bail};
-use heatline_annotate::{Annotations, CostTable, Selection};
-use heatline_profile::{EventId, Profile, ProfileKind};
+use heatline_annotate::{Annotations, CostTable, Metric, Selection};
+use heatline_profile::{Profile, ProfileKind};
 use std::sync::Arc;
 
 /// A loaded profile and the table that the options ask for.
@@ -27,11 +27,11 @@ impl Session {
         output::warn(&loaded.problems);
         let profile = loaded.model.profile();
         refuse_impossible_filters(args, profile)?;
-        let event = match args.metric.as_ref().or(args.event.as_ref()) {
+        let metric = match args.metric.as_ref().or(args.event.as_ref()) {
             Some(name) => find_metric(profile, name)?,
-            None => profile.default_event().context("the profile holds no events")?,
+            None => Metric::sum(profile.default_event().context("the profile holds no events")?),
         };
-        let selection = Selection { event, filter: args.filter(), inline: !args.no_inline };
+        let selection = Selection { metric, filter: args.filter(), inline: !args.no_inline };
         let table = Arc::new(CostTable::new(loaded.model.clone(), selection));
         Ok(Session { loaded, table })
     }
@@ -42,9 +42,9 @@ impl Session {
     }
 }
 
-fn find_metric(profile: &Profile, name: &str) -> anyhow::Result<EventId> {
-    profile.find_event(name).ok_or_else(|| {
-        let known: Vec<&str> = (0..profile.events.len() as u32).map(|id| profile.metric_id(EventId(id))).collect();
+fn find_metric(profile: &Profile, name: &str) -> anyhow::Result<Metric> {
+    Metric::find(profile, name).ok_or_else(|| {
+        let known: Vec<String> = Metric::all(profile).iter().map(|metric| metric.id(profile)).collect();
         anyhow!("no metric {name}; this profile has: {}", known.join(", "))
     })
 }

@@ -5,7 +5,9 @@ use super::texts::LineText;
 use crate::load::Loaded;
 use crate::settings::{self, Settings};
 use anyhow::anyhow;
-use heatline_annotate::{AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Selection};
+use heatline_annotate::{
+    AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Metric, Selection,
+};
 use heatline_profile::{EventId, Profile};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -64,21 +66,21 @@ impl Shown {
             .default_event()
             .ok_or_else(|| anyhow!("{}: the profile holds no events, record again", kept.path.display()))?;
         let named = metric.and_then(|name| {
-            let event = profile.find_event(name);
-            if event.is_none() {
+            let metric = Metric::find(profile, name);
+            if metric.is_none() {
                 remarks.push(format!("the profile has no metric {name}, {} is shown", profile.metric_id(first)));
             }
-            event
+            metric
         });
-        let event = named.unwrap_or(first);
-        let metric = profile.metric_id(event).to_owned();
-        let table = Arc::new(table(&kept.loaded, event, settings));
+        let chosen = named.unwrap_or(Metric::sum(first));
+        let metric = chosen.id(profile);
+        let table = Arc::new(table(&kept.loaded, chosen, settings));
         let old = baseline.as_ref().and_then(|old| {
-            let event = old.loaded.model.profile().find_event(&metric);
-            if event.is_none() {
+            let same = Metric::find(old.loaded.model.profile(), &metric);
+            if same.is_none() {
                 remarks.push(format!("{}: the baseline has no metric {metric}", old.path.display()));
             }
-            Some(Arc::new(self::table(&old.loaded, event?, settings)))
+            Some(Arc::new(self::table(&old.loaded, same?, settings)))
         });
         let same_file = kept.loaded.sources.same_file();
         let options = AnnotationOptions {
@@ -89,11 +91,10 @@ impl Shown {
             },
             delta_threshold: settings.diff_threshold,
         };
-        let others = sampled(profile).filter(|other| *other != event);
-        let others = others.map(|other| Arc::new(self::table(&kept.loaded, other, settings)));
+        let others = sampled(profile).filter(|other| *other != chosen.event);
+        let others = others.map(|other| Arc::new(self::table(&kept.loaded, Metric::sum(other), settings)));
         let annotations = Annotations::new(table.clone(), old, options).with_others(others);
-        let metrics = (0..profile.events.len() as u32).map(EventId);
-        let metrics = metrics.map(|id| (profile.metric_id(id).to_owned(), profile.event(id).unit.name()));
+        let metrics = Metric::all(profile).into_iter().map(|metric| (metric.id(profile), metric.unit(profile)));
         Ok(Shown {
             metrics: metrics.collect(),
             coverage: table.coverage(),
@@ -141,8 +142,8 @@ impl Shown {
     }
 }
 
-fn table(loaded: &Loaded, event: EventId, settings: &Settings) -> CostTable {
-    let selection = Selection { event, filter: Filter::default(), inline: settings.inline };
+fn table(loaded: &Loaded, metric: Metric, settings: &Settings) -> CostTable {
+    let selection = Selection { metric, filter: Filter::default(), inline: settings.inline };
     CostTable::new(loaded.model.clone(), selection)
 }
 

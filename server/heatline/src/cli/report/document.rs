@@ -1,10 +1,12 @@
 //! The JSON document of `heatline report`.
 
 use super::ReportRow;
+use super::spe::SpeJson;
 use crate::cli::output::{CostJson, ProblemJson, problems_json};
 use crate::cli::session::Session;
 use heatline_annotate::{Coverage, ModuleCoverage};
-use heatline_profile::EventId;
+use heatline_profile::{EventId, ProfileKind};
+use heatline_readers::spt;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -25,6 +27,12 @@ struct ProfileJson {
     samples: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ns: Option<u64>,
+    /// What SPDConvert is to be told of an SPT file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    convert_mode: Option<String>,
+    /// How SPE records were chosen, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    settings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -54,13 +62,15 @@ struct ModuleCoverageJson {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
+    /// Where its binary was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binary: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     looked: Vec<String>,
 }
 
 /// A row; what does not apply to its kind is absent.
 #[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
 pub struct RowJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
@@ -84,6 +94,8 @@ pub struct RowJson {
     pub exclusive: Option<CostJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<CostJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spe: Option<SpeJson>,
 }
 
 pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
@@ -97,6 +109,8 @@ pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
             kind: profile.kind.name(),
             samples: totals.iter().map(|total| total.samples).sum(),
             duration_ns: profile.recording.duration_ns,
+            convert_mode: (profile.kind == ProfileKind::Spt).then(|| spt::ConvertMode::of(profile).to_string()),
+            settings: profile.spe.as_ref().map(|table| table.recording.settings.clone()).unwrap_or_default(),
         },
         metrics: metrics
             .map(|((id, event), total)| MetricJson {
@@ -106,7 +120,7 @@ pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
                 total: total.weight.0,
             })
             .collect(),
-        metric: profile.metric_id(session.table.selection().event).into(),
+        metric: session.table.selection().metric.id(profile),
         coverage: coverage(session, &session.table.coverage()),
         rows: rows.iter().map(|report_row| row(session, report_row)).collect(),
         problems: problems_json(&session.loaded.problems),
@@ -126,6 +140,7 @@ fn coverage(session: &Session, coverage: &Coverage) -> CoverageJson {
             weight: of.weight.0,
             reason: of.reason.clone(),
             identity: module.identity.as_ref().map(ToString::to_string),
+            binary: session.loaded.binaries[of.module.0 as usize].as_ref().map(|path| path.display().to_string()),
             looked: if incomplete { looked.iter().map(|p| p.display().to_string()).collect() } else { Vec::new() },
         }
     };
@@ -154,5 +169,6 @@ pub fn row(session: &Session, ReportRow { row, event }: &ReportRow) -> RowJson {
         inlined: row.function.map(|_| row.inlined),
         exclusive: exclusive.then(|| row.exclusive.into()),
         inclusive: row.inclusive.map(CostJson::from),
+        spe: row.spe.as_deref().map(SpeJson::from),
     }
 }

@@ -5,7 +5,8 @@ use crate::cli::output::{Table, colour};
 use crate::cli::session::Session;
 use heatline_annotate::Cost;
 use heatline_annotate::text::{amount, count, coverage_sentence, samples};
-use heatline_profile::{EventId, Percent, round};
+use heatline_profile::{EventId, Percent, ProfileKind, round};
+use heatline_readers::spt;
 use std::io::{self, Write};
 
 /// Writes the rows that are shown, of `all` rows.
@@ -27,18 +28,31 @@ pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: u
 /// What the profile is, which metric is shown, what its percentages are of, and how much reached a line.
 pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let profile = session.loaded.model.profile();
-    let id = session.table.selection().event;
+    let metric = session.table.selection().metric;
     let total = session.table.total();
-    let (path, metric) = (session.loaded.path.display(), profile.metric_id(id));
-    let weight = amount(total.weight, profile.event(id).unit);
-    writeln!(out, "{path} · {metric} · {} · {weight}", samples(total.samples))?;
+    let weight = amount(total.weight, profile.event(metric.event).unit);
+    let (path, id) = (session.loaded.path.display(), metric.id(profile));
+    writeln!(out, "{path} · {id} · {} · {weight}", samples(total.samples))?;
     let coverage = session.table.coverage();
     let base = if session.table.selection().filter.relative { "what the filters leave" } else { "all samples" };
     writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
     let events = (0..profile.events.len() as u32).map(EventId);
-    let others: Vec<&str> = events.filter(|&event| event != id).map(|event| profile.metric_id(event)).collect();
+    let others: Vec<&str> = events.filter(|&event| event != metric.event).map(|e| profile.metric_id(e)).collect();
     if !others.is_empty() {
         writeln!(out, "other metrics: {}", others.join(", "))?;
+    }
+    if profile.kind == ProfileKind::Spt {
+        writeln!(out, "SPDConvert wants /mode:{} for this file", spt::ConvertMode::of(profile))?;
+    }
+    if let Some(table) = &profile.spe {
+        let recording = &table.recording;
+        writeln!(out, "recorded with: {}", recording.settings.join("; "))?;
+        if recording.filtered {
+            writeln!(out, "shares are of the filtered operations")?;
+        }
+        for line in recording.losses().iter().chain(&recording.advice) {
+            writeln!(out, "{line}")?;
+        }
     }
     writeln!(out)
 }
@@ -122,7 +136,7 @@ pub fn write_coverage(out: &mut dyn Write, session: &Session) -> io::Result<()> 
 pub fn coverage(session: &Session, raw: bool) -> Table {
     let mut table = Table::new(&[">weight", ">line", ">symbol", ">nothing", "module", "reason", "looked in"]);
     let profile = session.loaded.model.profile();
-    let unit = profile.event(session.table.selection().event).unit;
+    let unit = profile.event(session.table.selection().metric.event).unit;
     let share = |part: f64| if raw { (100.0 * part).to_string() } else { format!("{} %", round(100.0 * part)) };
     for module in session.table.coverage().by_module {
         let looked = &session.loaded.looked[module.module.0 as usize];
