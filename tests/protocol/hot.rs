@@ -157,3 +157,29 @@ fn a_lens_leads_to_callers_and_callees() {
     }
     assert_eq!(client.end().code(), Some(0));
 }
+
+#[test]
+fn a_declaration_in_a_file_without_cost_leads_to_the_function() {
+    let workspace = Workspace::new();
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    let (uri, text) = client.open(&workspace.path("src/tree.h"));
+    let line = text.lines().position(|line| line.starts_with("void search(")).unwrap();
+    let at = json!({ "textDocument": { "uri": uri }, "position": { "line": line, "character": 6 } });
+    let items = client.call("textDocument/prepareCallHierarchy", at);
+    assert_eq!(items[0]["uri"], uri_of(&workspace.path("src/tree.cpp")), "{items}");
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn a_hotspot_whose_file_has_gone_has_no_place() {
+    let workspace = Workspace::new();
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    std::fs::rename(workspace.path("src/tree.cpp"), workspace.path("src/renamed.cpp")).unwrap();
+    let answer = client.call("heatline/hotspots", json!({ "by": "line", "limit": 1 }));
+    assert_eq!(answer["rows"][0]["exclusive"]["samples"], 659);
+    assert_eq!(answer["rows"][0].get("location"), None);
+    let outside = (uri_of(&workspace.path("src/main.cpp")), 0);
+    let first = step(&mut client, &outside, "next", "rank");
+    assert!(!first["location"]["uri"].as_str().unwrap().ends_with("tree.cpp"), "{first}");
+    assert_eq!(client.end().code(), Some(0));
+}

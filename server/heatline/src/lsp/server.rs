@@ -8,6 +8,7 @@ use super::document::Document;
 use super::keeper::{Keeper, Order};
 use super::requests::{
     adjacent_hotspot, call_hierarchy, code_lens, execute_command, heat, hotspots, hover, initialize, inlay_hint,
+    prepare_call_hierarchy,
 };
 use super::state::Shared;
 use super::status::Status;
@@ -253,7 +254,7 @@ impl LanguageServer for Server {
         &self,
         params: CallHierarchyPrepareParams,
     ) -> Result<Option<Vec<CallHierarchyItem>>> {
-        let question = call_hierarchy::Prepare::take(&self.shared.lock(), &params);
+        let question = prepare_call_hierarchy::Prepare::take(&self.shared.lock(), &params);
         match question {
             Some(question) => Ok(compute(move || question.answer()).await),
             None => Ok(None),

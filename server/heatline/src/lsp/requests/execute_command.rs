@@ -1,6 +1,6 @@
 //! `workspace/executeCommand`: what the person wants to be shown.
 
-use super::call_hierarchy::LineCalls;
+use super::line_calls::LineCalls;
 use crate::load::{self, LoadMonitor, LoadOptions, Phase};
 use crate::lsp::keeper::Order;
 use crate::lsp::server::place;

@@ -7,6 +7,7 @@ use crate::lsp::text::{Encoding, Place};
 use crate::lsp::uri;
 use heatline_annotate::FileId;
 use heatline_annotate::placement::{LineMap, Placement};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Located {
 pub struct Locator {
     shown: Arc<Shown>,
     open: HashMap<FileId, Open>,
+    /// The addresses of files that are not open; `None` of those that are not there any more.
+    closed: RefCell<HashMap<FileId, Option<Uri>>>,
 }
 
 struct Open {
@@ -44,7 +47,7 @@ impl Locator {
             let lines = (0..document.text.line_count()).map(|line| extent(document.text.line(line), state.encoding));
             open.insert(*file, Open { uri: document.uri.clone(), map: map.clone(), lines: lines.collect() });
         }
-        Some(Locator { shown, open })
+        Some(Locator { shown, open, closed: RefCell::default() })
     }
 
     /// What is shown.
@@ -62,7 +65,9 @@ impl Locator {
     }
 
     fn on_disk(&self, file: FileId, line: NonZeroU32) -> Option<Location> {
-        let uri = uri::from_path(self.shown.kept.loaded.sources.path(file)?)?;
+        let mut closed = self.closed.borrow_mut();
+        let path = || self.shown.kept.loaded.sources.path(file).filter(|path| path.is_file());
+        let uri = closed.entry(file).or_insert_with(|| path().and_then(uri::from_path)).clone()?;
         Some(Location { uri, range: at(Place { line: line.get() - 1, character: 0 }) })
     }
 }

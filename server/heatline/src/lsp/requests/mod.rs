@@ -2,6 +2,7 @@
 
 pub mod adjacent_hotspot;
 pub mod call_hierarchy;
+pub mod candidates;
 pub mod code_lens;
 pub mod cost;
 pub mod execute_command;
@@ -10,4 +11,6 @@ pub mod hotspots;
 pub mod hover;
 pub mod initialize;
 pub mod inlay_hint;
+pub mod line_calls;
 pub mod locate;
+pub mod prepare_call_hierarchy;

@@ -1,0 +1,102 @@
+//! The places that may be hotspots, and their order.
+
+use crate::lsp::shown::Shown;
+use heatline_annotate::{By, Cost, Delta, FileId, FunctionId, Row};
+use heatline_profile::ModuleId;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+
+/// A place before it is written down.
+pub struct Candidate {
+    pub file: Option<FileId>,
+    pub line: Option<NonZeroU32>,
+    pub function: Option<FunctionId>,
+    pub module: Option<ModuleId>,
+    pub exclusive: Cost,
+    pub inclusive: Option<Cost>,
+    pub delta: Option<Delta>,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    #[default]
+    Exclusive,
+    Inclusive,
+    Regression,
+    Improvement,
+}
+
+impl Order {
+    /// Sorts places that come by exclusive weight, and leaves out those that the order says nothing of.
+    pub fn of(self, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+        let points = |candidate: &Candidate| candidate.delta.map_or(0.0, |delta| delta.points);
+        let inclusive = |candidate: &Candidate| candidate.inclusive.map_or(candidate.exclusive.weight, |c| c.weight);
+        // Candidates come by exclusive weight, and sorting keeps the order of equals.
+        match self {
+            Order::Exclusive => candidates.retain(|candidate| candidate.exclusive.samples > 0),
+            Order::Inclusive => candidates.sort_by_key(|candidate| std::cmp::Reverse(inclusive(candidate))),
+            Order::Regression => {
+                candidates.retain(|candidate| points(candidate) > 0.0);
+                candidates.sort_by(|a, b| points(b).total_cmp(&points(a)));
+            }
+            Order::Improvement => {
+                candidates.retain(|candidate| points(candidate) < 0.0);
+                candidates.sort_by(|a, b| points(a).total_cmp(&points(b)));
+            }
+        }
+        candidates
+    }
+}
+
+/// All lines with cost, by exclusive weight.
+pub fn lines(shown: &Shown) -> Vec<Candidate> {
+    let rows = shown.annotations.table().rows(By::Line);
+    let mut owners: HashMap<(FileId, NonZeroU32), &Row> = HashMap::new();
+    for row in &rows {
+        if let (Some(file), Some(line)) = (row.file, row.line) {
+            owners.entry((shown.representative(file), line)).or_insert(row);
+        }
+    }
+    let files = shown.annotations.files();
+    let mut candidates: Vec<Candidate> = files
+        .flat_map(|(file, view)| view.lines.iter().map(move |line| (file, line)))
+        .map(|(file, line)| {
+            let owner = owners.get(&(file, line.line));
+            Candidate {
+                file: Some(file),
+                line: Some(line.line),
+                function: owner.and_then(|row| row.function),
+                module: owner.and_then(|row| row.module),
+                exclusive: line.exclusive,
+                inclusive: line.inclusive,
+                delta: line.delta,
+            }
+        })
+        .collect();
+    let path = |candidate: &Candidate| candidate.file.map(|file| &shown.kept.loaded.model.file(file).path);
+    let key = |c: &Candidate| (std::cmp::Reverse((c.exclusive.weight, c.inclusive.map(|i| i.weight))), c.line);
+    candidates.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| path(a).cmp(&path(b))));
+    candidates
+}
+
+/// All functions with cost, by exclusive weight.
+pub fn functions(shown: &Shown) -> Vec<Candidate> {
+    let delta = |row: &Row| {
+        let view = shown.annotations.file(row.file?)?.function(row.line?)?;
+        view.delta.filter(|_| row.function.is_some_and(|function| view.functions.contains(&function)))
+    };
+    let rows = shown.annotations.table().rows(By::Function);
+    let candidate = |row: &Row| Candidate {
+        file: row.file,
+        line: row.line,
+        function: row.function,
+        module: row.module,
+        exclusive: row.exclusive,
+        inclusive: row.inclusive,
+        delta: delta(row),
+    };
+    rows.iter().map(candidate).collect()
+}
