@@ -14,8 +14,10 @@ use pdb2::{
     ModuleInfo, PDB, PdbInternalSectionOffset, Rva, Source, SourceSlice, SourceView, StreamIndex, StringRef,
     StringTable, TypeData, TypeIndex, TypeInformation,
 };
+use rustc_hash::FxHashMap;
 use std::fmt;
 use std::io;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -25,7 +27,7 @@ pub(super) use pdb2::Error;
 const DEEPEST_TYPE: usize = 48;
 /// A name longer than this is cut off; types can be shared so that names double at each step.
 const LONGEST_NAME: usize = 1 << 12;
-/// More types than this behind one name are not looked at.
+/// A name that more types than this are behind is written without parameters.
 const MOST_TYPES: usize = 1 << 12;
 /// More modules than any linker writes, and than a section contribution can name.
 const MOST_MODULES: usize = 1 << 16;
@@ -78,6 +80,8 @@ impl Source<'static> for Reader {
 pub(super) struct File {
     pdb: PDB<'static, Reader>,
     debug: DebugInformation<'static>,
+    /// Bytes in the file.
+    size: u64,
 }
 
 /// An address as the PDB has it: section, from 1, and offset in it.
@@ -105,20 +109,25 @@ pub(super) struct SectionHeader {
 
 /// The stream of one module: its symbols, then lines of an old kind, then lines.
 pub(super) struct ModuleStream {
-    pub bytes: Vec<u8>,
+    /// Of a type that `pdb2` has no public name for.
+    stream: Box<dyn Deref<Target = [u8]> + Send + Sync>,
     symbols: usize,
     old_lines: usize,
     lines: usize,
 }
 
 impl ModuleStream {
+    pub fn size(&self) -> usize {
+        self.stream.len()
+    }
+
     pub fn symbols(&self) -> &[u8] {
-        self.bytes.get(..self.symbols).unwrap_or(&self.bytes)
+        self.stream.get(..self.symbols).unwrap_or(&self.stream)
     }
 
     pub fn lines(&self) -> &[u8] {
         let start = self.symbols.saturating_add(self.old_lines);
-        let rest = self.bytes.get(start..).unwrap_or_default();
+        let rest = self.stream.get(start..).unwrap_or_default();
         rest.get(..self.lines).unwrap_or(rest)
     }
 }
@@ -127,7 +136,7 @@ impl File {
     pub fn open(storage: &Arc<dyn Storage>) -> Result<File, Error> {
         let mut pdb = PDB::open(Reader(storage.clone()))?;
         let debug = pdb.debug_information()?;
-        Ok(File { pdb, debug })
+        Ok(File { pdb, debug, size: storage.len() })
     }
 
     /// GUID as it lies in the file, the age of the information stream, and that of the debug information, if it has
@@ -169,7 +178,7 @@ impl File {
         let info = module.info();
         let stream = self.pdb.raw_stream(info.stream)?;
         Ok(stream.map(|stream| ModuleStream {
-            bytes: stream.to_vec(),
+            stream: Box::new(stream),
             symbols: info.symbols_size as usize,
             old_lines: info.lines_size as usize,
             lines: info.c13_lines_size as usize,
@@ -191,10 +200,14 @@ impl File {
     }
 
     /// The name of each function, with parameters where its type is known. `None` where that cannot be told.
-    pub fn names(mut self, keys: &[NameKey]) -> Vec<Option<String>> {
+    pub fn names(mut self, keys: &[&NameKey]) -> Vec<Option<String>> {
         let types = self.pdb.type_information().ok();
         let ids = self.pdb.id_information().ok();
-        let (Some(types), Some(ids)) = (types, ids) else {
+        // A type takes four bytes at least. A table is made for as many as there are said to be.
+        let most = self.size / 4;
+        let (Some(types), Some(ids)) =
+            (types.filter(|t| t.len() as u64 <= most), ids.filter(|i| i.len() as u64 <= most))
+        else {
             return keys.iter().map(|key| key.plain().map(str::to_owned)).collect();
         };
         let strings = self.pdb.string_table().ok();
@@ -205,12 +218,12 @@ impl File {
         let flags = TypeFormatterFlags::default();
         let formatter =
             TypeFormatter::new_from_parts(&provider, modules, &self.debug, &types, &ids, strings.as_ref(), flags);
-        let mut depths = Depths::new(&types, &ids);
+        let mut extents = Extents::new(&types, &ids);
         keys.iter()
             .map(|key| {
                 let plain = || key.plain().map(str::to_owned);
                 let formatter = formatter.as_ref().ok()?;
-                let written = catch_unwind(AssertUnwindSafe(|| depths.allow(key).then(|| write(formatter, key))));
+                let written = catch_unwind(AssertUnwindSafe(|| extents.allow(key).then(|| write(formatter, key))));
                 written.ok().flatten().flatten().or_else(plain)
             })
             .collect()
@@ -256,47 +269,79 @@ impl ModuleProvider<'static> for Provider {
     }
 }
 
-/// How deep types are nested: the formatter recurses as deep, and a damaged file can nest them without end.
-struct Depths<'a> {
+/// How large types are when written out: the formatter recurses into them, and a damaged file can nest them without end
+/// or so that they double at each step.
+struct Extents<'a> {
     types: ItemFinder<'a, TypeIndex>,
     ids: ItemFinder<'a, IdIndex>,
+    known: FxHashMap<u32, Extent>,
 }
 
-impl<'a> Depths<'a> {
+/// How deep something is nested and of how many types it consists, a type as often as it occurs. Saturates.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    depth: usize,
+    types: usize,
+}
+
+impl Extent {
+    /// More than is written out.
+    const TOO_MUCH: Extent = Extent { depth: DEEPEST_TYPE + 1, types: MOST_TYPES + 1 };
+
+    fn fits(self) -> bool {
+        self.depth <= DEEPEST_TYPE && self.types <= MOST_TYPES
+    }
+
+    /// Of something that holds both.
+    fn and(self, other: Extent) -> Extent {
+        Extent { depth: self.depth.max(other.depth), types: self.types.saturating_add(other.types) }
+    }
+
+    fn nested(self) -> Extent {
+        Extent { depth: self.depth + 1, types: self.types.saturating_add(1) }
+    }
+}
+
+impl<'a> Extents<'a> {
     fn new(types: &'a TypeInformation<'_>, ids: &'a IdInformation<'_>) -> Self {
-        Depths { types: complete(types.finder(), types.iter()), ids: complete(ids.finder(), ids.iter()) }
+        let known = FxHashMap::default();
+        Extents { types: complete(types.finder(), types.iter()), ids: complete(ids.finder(), ids.iter()), known }
     }
 
     fn allow(&mut self, key: &NameKey) -> bool {
-        let mut budget = MOST_TYPES;
-        match key {
-            NameKey::Procedure { type_index, .. } => self.type_fits(TypeIndex(*type_index), 0, &mut budget),
-            NameKey::Inlinee { id, .. } => self.id_fits(IdIndex(*id), 0, &mut budget),
-        }
+        let extent = match key {
+            NameKey::Procedure { type_index, .. } => self.of_type(TypeIndex(*type_index), 0),
+            NameKey::Inlinee { id, .. } => self.of_id(IdIndex(*id), 0),
+        };
+        extent.fits()
     }
 
-    fn id_fits(&self, index: IdIndex, depth: usize, budget: &mut usize) -> bool {
-        if depth > DEEPEST_TYPE {
-            return false;
+    /// `outer` is how deep the recursion is already.
+    fn of_id(&mut self, index: IdIndex, outer: usize) -> Extent {
+        if outer > DEEPEST_TYPE {
+            return Extent::TOO_MUCH;
         }
-        let Some(data) = self.ids.find(index).ok().and_then(|item| item.parse().ok()) else { return true };
-        match data {
-            IdData::Function(f) => {
-                f.scope.is_none_or(|scope| self.id_fits(scope, depth + 1, budget))
-                    && self.type_fits(f.function_type, depth + 1, budget)
-            }
-            IdData::MemberFunction(f) => {
-                self.type_fits(f.parent, depth + 1, budget) && self.type_fits(f.function_type, depth + 1, budget)
-            }
-            IdData::StringList(list) => list.substrings.iter().all(|t| self.type_fits(*t, depth + 1, budget)),
-            _ => true,
-        }
+        let Some(data) = self.ids.find(index).ok().and_then(|item| item.parse().ok()) else { return Extent::default() };
+        let (scope, types) = match data {
+            IdData::Function(f) => (f.scope, vec![f.function_type]),
+            IdData::MemberFunction(f) => (None, vec![f.parent, f.function_type]),
+            IdData::StringList(list) => (None, list.substrings),
+            _ => (None, Vec::new()),
+        };
+        let scope = scope.map_or(Extent::default(), |scope| self.of_id(scope, outer + 1));
+        self.of_all(&types, outer).and(scope).nested()
     }
 
-    fn type_fits(&self, index: TypeIndex, depth: usize, budget: &mut usize) -> bool {
-        let Some(left) = budget.checked_sub(1).filter(|_| depth <= DEEPEST_TYPE) else { return false };
-        *budget = left;
-        let Some(data) = self.types.find(index).ok().and_then(|item| item.parse().ok()) else { return true };
+    fn of_type(&mut self, index: TypeIndex, outer: usize) -> Extent {
+        if outer > DEEPEST_TYPE {
+            return Extent::TOO_MUCH;
+        }
+        if let Some(known) = self.known.get(&index.0) {
+            return *known;
+        }
+        let Some(data) = self.types.find(index).ok().and_then(|item| item.parse().ok()) else {
+            return Extent::default();
+        };
         let inner: Vec<TypeIndex> = match data {
             TypeData::Pointer(t) => t.containing_class.into_iter().chain([t.underlying_type]).collect(),
             TypeData::Modifier(t) => vec![t.underlying_type],
@@ -310,7 +355,13 @@ impl<'a> Depths<'a> {
             TypeData::Enumeration(t) => vec![t.underlying_type],
             _ => Vec::new(),
         };
-        inner.into_iter().all(|t| self.type_fits(t, depth + 1, budget))
+        let extent = self.of_all(&inner, outer).nested();
+        self.known.insert(index.0, extent);
+        extent
+    }
+
+    fn of_all(&mut self, types: &[TypeIndex], outer: usize) -> Extent {
+        types.iter().fold(Extent::default(), |sum, index| sum.and(self.of_type(*index, outer + 1)))
     }
 }
 

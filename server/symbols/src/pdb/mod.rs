@@ -160,7 +160,7 @@ impl Search {
             if let Some(members) = members.remove(&number)
                 && let Ok(Some(stream)) = file.module(module)
             {
-                bytes += stream.bytes.len();
+                bytes += stream.size();
                 batch.push((number, stream, members));
             }
             if bytes > BATCH || (number + 1 == list.len() && !batch.is_empty()) {
@@ -207,29 +207,25 @@ fn report(found: &[Found], publics: &Publics, problems: &mut Problems) {
 
 /// Names all functions and hands everything to the builder.
 fn add(file: File, found: Vec<Found>, builder: &mut Builder) {
-    let mut numbers: HashMap<&NameKey, usize> = HashMap::new();
-    let mut keys: Vec<&NameKey> = Vec::new();
-    for function in found.iter().flat_map(|found| &found.frames.functions) {
-        numbers.entry(&function.key).or_insert_with(|| {
-            keys.push(&function.key);
-            keys.len() - 1
-        });
-    }
-    let keys: Vec<NameKey> = keys.into_iter().cloned().collect();
+    let keys: Vec<&NameKey> =
+        found.iter().flat_map(|found| found.frames.functions.iter().map(|function| &function.key)).collect();
     let names = file.names(&keys);
-    for Found { members, frames } in &found {
-        let function = |function: &module::ModuleFunction| {
-            let name = numbers.get(&function.key).and_then(|number| names.get(*number)?.as_deref());
-            UnitFunction { name: name.map(str::as_bytes), linkage_name: None, file: function.file, line: function.line }
-        };
+    let mut names = names.iter();
+    for Found { members, frames } in found {
+        let functions = frames.functions.iter().zip(&mut names).map(|(function, name)| UnitFunction {
+            name: name.as_deref().map(str::as_bytes),
+            linkage_name: None,
+            file: function.file,
+            line: function.line,
+        });
         let unit = UnitFrames {
-            files: frames.files.clone(),
-            functions: frames.functions.iter().map(function).collect(),
-            frames: frames.frames.clone(),
-            chains: frames.chains.clone(),
-            of_address: frames.of_address.clone(),
+            functions: functions.collect(),
+            files: frames.files,
+            frames: frames.frames,
+            chains: frames.chains,
+            of_address: frames.of_address,
             damage: Vec::new(),
         };
-        builder.add_unit(members, unit);
+        builder.add_unit(&members, unit);
     }
 }
