@@ -6,6 +6,7 @@ use super::state::record_type;
 use crate::ReadSeek;
 use heatline_profile::Monitor;
 use std::io::{self, ErrorKind, Read, SeekFrom};
+use std::sync::mpsc;
 
 /// Bytes read at once; a few of these fit a processor's cache.
 const BLOCK: usize = 256 << 10;
@@ -91,17 +92,94 @@ impl Source<'_> {
     }
 }
 
-/// A window that moves over an input.
-pub(crate) struct Blocks<'a> {
-    source: Source<'a>,
+/// Inputs at least this large are read by one thread while another takes their records.
+const WORTH_A_THREAD: u64 = 2 << 20;
+
+/// Room in front of a block for the record that began in the block before.
+const HEADROOM: usize = 1 << 16;
+
+/// A part of the input.
+struct Block {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Position in the input of the byte at `start`.
+}
+
+impl Block {
+    fn new(size: usize) -> Block {
+        Block { buffer: vec![0; HEADROOM + size], start: HEADROOM, end: HEADROOM }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or(&[])
+    }
+
+    /// Empties the block except for what is left of the one before.
+    fn clear(&mut self, left: &[u8]) {
+        self.end = HEADROOM;
+        self.put_in_front(left);
+    }
+
+    /// Puts what is left of the block before in front.
+    fn put_in_front(&mut self, left: &[u8]) {
+        self.start = HEADROOM.saturating_sub(left.len());
+        if let Some(room) = self.buffer.get_mut(self.start..HEADROOM)
+            && room.len() == left.len()
+        {
+            room.copy_from_slice(left);
+        }
+    }
+}
+
+/// What became of a block.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    used: usize,
+    bad_size: Option<u16>,
+    /// How many bytes behind the block belong to a payload still.
+    payload: u64,
+}
+
+/// Hands the records of a block to `visitor`. `payload` bytes at its front belong to the payload of an earlier record.
+fn take(
+    visitor: &mut impl Visit,
+    bytes: &[u8],
+    offset: u64,
+    mut payload: u64,
+    keeps_payload: bool,
+) -> Result<Taken, PerfDataError> {
+    let mut used = 0;
+    loop {
+        let rest = bytes.get(used..).unwrap_or(&[]);
+        let part = usize::try_from(payload).unwrap_or(usize::MAX).min(rest.len());
+        if keeps_payload && part > 0 {
+            visitor.payload(rest.get(..part).unwrap_or(&[]));
+        }
+        used += part;
+        payload -= part as u64;
+        if payload > 0 {
+            return Ok(Taken { used, bad_size: None, payload });
+        }
+        let progress = visitor.block(rest.get(part..).unwrap_or(&[]), offset.saturating_add(used as u64))?;
+        used += progress.used;
+        payload = progress.payload;
+        if payload == 0 {
+            return Ok(Taken { used, bad_size: progress.bad_size, payload });
+        }
+    }
+}
+
+/// An input, block by block.
+pub(crate) struct Blocks<'a> {
+    source: Source<'a>,
+    /// What is left of the last block lies in front, ready for the next one.
+    block: Block,
+    /// Position in the input of the first byte of the block.
     offset: u64,
     /// Where the records end, if that was announced.
     limit: Option<u64>,
-    block: usize,
+    /// How many bytes from `offset` on belong to a payload.
+    payload: u64,
 }
 
 impl<'a> Blocks<'a> {
@@ -111,10 +189,8 @@ impl<'a> Blocks<'a> {
     }
 
     /// As [`Self::new`], reading so many bytes at once.
-    pub fn sized(block: usize, source: Source<'a>, offset: u64, limit: Option<u64>) -> Self {
-        // A whole record always fits beside a block.
-        let buffer = vec![0; block + (1 << 16)];
-        Blocks { source, buffer, start: 0, end: 0, offset, limit, block }
+    pub fn sized(size: usize, source: Source<'a>, offset: u64, limit: Option<u64>) -> Self {
+        Blocks { source, block: Block::new(size), offset, limit, payload: 0 }
     }
 
     /// Position of the next record.
@@ -123,7 +199,10 @@ impl<'a> Blocks<'a> {
     }
 
     /// Hands all records to `visitor`.
-    pub fn walk(&mut self, visitor: &mut impl Visit, monitor: &dyn Monitor) -> Result<End, PerfDataError> {
+    pub fn walk(&mut self, visitor: &mut (impl Visit + Send), monitor: &dyn Monitor) -> Result<End, PerfDataError> {
+        if self.limit.is_none_or(|limit| limit.saturating_sub(self.offset) >= WORTH_A_THREAD) {
+            return self.walk_with_thread(visitor, monitor);
+        }
         loop {
             if let Some(end) = self.walk_block(visitor)? {
                 return Ok(end);
@@ -134,85 +213,114 @@ impl<'a> Blocks<'a> {
 
     /// Hands the records of about one block to `visitor`; how it ended if there are no more.
     pub fn walk_block(&mut self, visitor: &mut impl Visit) -> Result<Option<End>, PerfDataError> {
-        let full = self.fill()?;
-        loop {
-            let bytes = self.buffer.get(self.start..self.end).unwrap_or(&[]);
-            let Progress { used, payload, bad_size } = visitor.block(bytes, self.offset)?;
-            self.start += used;
-            self.offset += used as u64;
-            if let Some(size) = bad_size {
-                return Ok(Some(End::BadSize { offset: self.offset, size }));
-            }
-            if payload > 0 {
-                if !self.skip(payload, visitor)? {
-                    return Ok(Some(End::Cut { offset: self.offset }));
+        let position = self.offset.saturating_add(self.block.bytes().len() as u64);
+        if fill(&mut self.block, &mut self.source, position, self.limit)? == 0 {
+            return Ok(Some(self.end()?));
+        }
+        let taken = take(visitor, self.block.bytes(), self.offset, self.payload, self.keeps_payload())?;
+        self.advance(taken);
+        if let Some(size) = taken.bad_size {
+            return Ok(Some(End::BadSize { offset: self.offset, size }));
+        }
+        let left = self.block.bytes().get(taken.used..).unwrap_or(&[]).to_vec();
+        self.block.clear(&left);
+        self.seek_behind_payload()?;
+        Ok(None)
+    }
+
+    /// One thread takes the records of a block while this one reads the next.
+    fn walk_with_thread(
+        &mut self,
+        visitor: &mut (impl Visit + Send),
+        monitor: &dyn Monitor,
+    ) -> Result<End, PerfDataError> {
+        let keeps_payload = self.keeps_payload();
+        std::thread::scope(|scope| {
+            let (jobs, to_do) = mpsc::sync_channel::<(Block, u64, u64)>(1);
+            let (results, done) = mpsc::sync_channel(1);
+            std::thread::Builder::new().name("records".into()).spawn_scoped(scope, move || {
+                for (block, offset, payload) in to_do {
+                    let taken = take(visitor, block.bytes(), offset, payload, keeps_payload);
+                    if results.send((block, taken)).is_err() {
+                        return;
+                    }
                 }
-            } else if full {
-                return Ok(None);
-            } else {
-                return Ok(Some(self.end_at(self.end - self.start)));
+            })?;
+            let mut spare = Block::new(self.block.buffer.len() - HEADROOM);
+            let mut count = fill(&mut self.block, &mut self.source, self.offset, self.limit)?;
+            while count > 0 {
+                let block = std::mem::replace(&mut self.block, spare);
+                let position = self.offset.saturating_add(block.bytes().len() as u64);
+                let stopped = || io::Error::other("the thread that takes records has stopped");
+                jobs.send((block, self.offset, self.payload)).map_err(|_| stopped())?;
+                self.block.clear(&[]);
+                let next = fill(&mut self.block, &mut self.source, position, self.limit);
+                let (block, taken) = done.recv().map_err(|_| stopped())?;
+                let taken = taken?;
+                self.advance(taken);
+                if let Some(size) = taken.bad_size {
+                    return Ok(End::BadSize { offset: self.offset, size });
+                }
+                self.block.put_in_front(block.bytes().get(taken.used..).unwrap_or(&[]));
+                count = next?;
+                spare = block;
+                if self.payload > count as u64 && self.seek_behind_payload()? {
+                    self.block.clear(&[]);
+                    count = fill(&mut self.block, &mut self.source, self.offset, self.limit)?;
+                }
+                monitor.progress(self.offset, self.limit.unwrap_or(0))?;
             }
-        }
+            Ok(self.end()?)
+        })
     }
 
-    fn end_at(&self, left: usize) -> End {
-        let reached = self.offset + left as u64;
-        if left > 0 || self.limit.is_some_and(|limit| reached < limit) {
-            return End::Cut { offset: self.offset };
-        }
-        End::Complete
+    /// Whether payloads must be handed on now, as the input cannot be read again.
+    fn keeps_payload(&self) -> bool {
+        matches!(self.source, Source::Stream(_))
     }
 
-    /// Reads on until the window is full (`true`), or the input or its records end.
-    fn fill(&mut self) -> io::Result<bool> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        while self.end < self.block {
-            let reached = self.offset + self.end as u64;
-            let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(reached));
-            let room = (self.buffer.len() - self.end).min(usize::try_from(left).unwrap_or(usize::MAX));
-            let target = self.buffer.get_mut(self.end..self.end + room).unwrap_or(&mut []);
-            let count = self.source.read(target)?.min(room);
-            if count == 0 {
-                return Ok(false);
-            }
-            self.end += count;
+    fn advance(&mut self, taken: Taken) {
+        self.offset = self.offset.saturating_add(taken.used as u64);
+        self.payload = taken.payload;
+    }
+
+    /// Goes on behind a payload without reading it, where that can be done.
+    fn seek_behind_payload(&mut self) -> io::Result<bool> {
+        let Source::File(file) = &mut self.source else { return Ok(false) };
+        if self.payload == 0 {
+            return Ok(false);
         }
+        self.offset = self.offset.saturating_add(std::mem::take(&mut self.payload));
+        file.seek(SeekFrom::Start(self.offset))?;
         Ok(true)
     }
 
-    /// Passes over what follows a record outside of its size; whether it was all there.
-    fn skip(&mut self, count: u64, visitor: &mut impl Visit) -> io::Result<bool> {
-        let mut left = match self.limit {
-            Some(limit) => count.min(limit.saturating_sub(self.offset)),
-            None => count,
+    /// How it ended, when there is nothing more to read.
+    fn end(&mut self) -> io::Result<End> {
+        let whole = self.block.bytes().is_empty() && self.payload == 0;
+        let reached = match (&mut self.source, self.limit) {
+            (_, Some(limit)) => self.offset == limit,
+            (Source::File(file), None) => self.offset <= file.seek(SeekFrom::End(0))?,
+            (Source::Stream(_), None) => true,
         };
-        let whole = left == count;
-        loop {
-            let buffered = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.start);
-            if matches!(self.source, Source::Stream(_)) {
-                visitor.payload(self.buffer.get(self.start..self.start + buffered).unwrap_or(&[]));
-            }
-            self.start += buffered;
-            self.offset += buffered as u64;
-            left -= buffered as u64;
-            if left == 0 {
-                return Ok(whole);
-            }
-            if let Source::File(file) = &mut self.source {
-                let Ok(distance) = i64::try_from(left) else { return Ok(false) };
-                file.seek(SeekFrom::Current(distance))?;
-                self.offset = self.offset.saturating_add(left);
-                return Ok(whole);
-            }
-            (self.start, self.end) = (0, 0);
-            self.end = self.source.read(&mut self.buffer)?;
-            if self.end == 0 {
-                return Ok(false);
-            }
+        Ok(if whole && reached { End::Complete } else { End::Cut { offset: self.offset } })
+    }
+}
+
+/// Reads on, from `position`, until the block is full or the input or its records end. Says how many bytes came.
+fn fill(block: &mut Block, source: &mut Source<'_>, position: u64, limit: Option<u64>) -> io::Result<usize> {
+    let left = limit.map_or(u64::MAX, |limit| limit.saturating_sub(position));
+    let room = (block.buffer.len() - HEADROOM).min(usize::try_from(left).unwrap_or(usize::MAX));
+    let mut count = 0;
+    while count < room {
+        let target = block.buffer.get_mut(HEADROOM + count..HEADROOM + room).unwrap_or(&mut []);
+        match source.read(target)?.min(room - count) {
+            0 => break,
+            read => count += read,
         }
     }
+    block.end = HEADROOM + count;
+    Ok(count)
 }
 
 /// How many bytes follow a record that its size does not count.
