@@ -47,7 +47,7 @@ fn a_closed_input_ends_the_process_in_every_state() {
 fn a_closed_input_after_shutdown_is_in_order() {
     let workspace = Workspace::new();
     let mut client = Client::begin(&workspace.root(), json!({}));
-    client.call("shutdown", Value::Null);
+    client.call("shutdown", json!({}));
     client.close_input();
     assert_eq!(client.exit().code(), Some(0));
 }

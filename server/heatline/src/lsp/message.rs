@@ -82,6 +82,8 @@ fn from_object(mut object: Map<String, Value>) -> Message {
 fn request(method: String, params: Option<Value>, id: Option<Id>) -> Request {
     // Asked without parameters by some clients, with empty ones by others; the library takes only one of both.
     let params = params.or_else(|| (method == StatusNotification::METHOD).then_some(Value::Null));
+    // Some clients send empty parameters where there are none.
+    let params = params.filter(|params| method != "shutdown" || params.as_object().is_none_or(|map| !map.is_empty()));
     let mut request = Request::build(method);
     if let Some(params) = params {
         request = request.params(params);
