@@ -1,4 +1,5 @@
 //! The commands of the real binary: costs against `perf report`, options, formats, exit status.
+#![allow(clippy::disallowed_methods, reason = "tests record, read and run real programs")]
 
 mod against_perf;
 mod example;
