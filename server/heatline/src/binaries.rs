@@ -1,10 +1,11 @@
 //! The one list of places where binaries and their debug files are looked for.
 
 use crate::storage::FileStorage;
+use crate::symbol_path;
 use heatline_annotate::components;
-use heatline_profile::{BuildId, Identity, Module, ModuleKind};
+use heatline_profile::{BuildId, Identity, Module, ModuleKind, PdbId};
 use heatline_readers::{Binaries, BinaryBytes};
-use heatline_symbols::{DebugFile, Image, Locate, Storage};
+use heatline_symbols::{DebugFile, IdentityMatch, Image, Locate, Nowhere, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub struct SearchPaths {
     pub symfs: Option<PathBuf>,
     /// Folders with binaries or separate debug files.
     pub debug_dirs: Vec<PathBuf>,
+    /// Symbol stores, in the syntax of `_NT_SYMBOL_PATH`.
+    pub symbol_path: Option<String>,
     /// The folders that hold the profiles.
     pub beside: Vec<PathBuf>,
     /// The person's home, for perf's cache of binaries.
@@ -76,12 +79,23 @@ impl SearchPaths {
         let locate = Companions { search: self, binary: path };
         let image = Image::open(storage, &locate).map_err(|error| format!("{}: {error}", path.display()))?;
         let Some(expected) = &module.identity else { return Ok((image, None)) };
-        let text = |identity: Option<&Identity>| identity.map_or_else(|| "none".to_owned(), ToString::to_string);
-        if image.identity().is_some_and(|identity| same_identity(identity, expected)) {
-            return Ok((image, None));
-        }
-        let difference =
-            format!("{}: build id differs: expected {expected}, found {}", path.display(), text(image.identity()));
+        let found = image.identity().map_or_else(|| "none".to_owned(), ToString::to_string);
+        let difference = match expected {
+            Identity::BuildId(_) => match image.identity() {
+                Some(identity) if same_identity(identity, expected) => return Ok((image, None)),
+                _ => format!("{}: build id differs: expected {expected}, found {found}", path.display()),
+            },
+            Identity::Pdb(_) => match image.fits(expected).map_err(|error| format!("{}: {error}", path.display()))? {
+                IdentityMatch::Exact | IdentityMatch::Rewritten => return Ok((image, None)),
+                IdentityMatch::OtherAge => format!(
+                    "{}: age differs, GUID matches (relinked incrementally): expected {expected}, found {found}",
+                    path.display()
+                ),
+                IdentityMatch::OtherBuild => {
+                    format!("{}: GUID differs, another build: expected {expected}, found {found}", path.display())
+                }
+            },
+        };
         if self.allow_mismatch { Ok((image, Some(difference))) } else { Err(difference) }
     }
 
@@ -115,8 +129,22 @@ impl SearchPaths {
                 list.extend(build_id_paths(folder, id));
             }
         }
+        if let Some(Identity::Pdb(id)) = &module.identity {
+            list.extend(self.candidates_of_pe(module, id));
+        }
         list.dedup();
         list
+    }
+
+    /// The image in symbol stores, then the PDB alone everywhere: a profile of a PE image names no path of either.
+    fn candidates_of_pe(&self, module: &Module, id: &PdbId) -> Vec<PathBuf> {
+        let stores = self.symbol_path.as_deref().map(symbol_path::folders).unwrap_or_default();
+        let name = module.base_name();
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let pdb = format!("{stem}.pdb");
+        let folders = || self.symfs.iter().chain(&self.beside).chain(&self.debug_dirs).chain(&stores);
+        let images = stores.iter().flat_map(|folder| symbol_path::places(folder, name, id));
+        images.chain(folders().flat_map(|folder| symbol_path::places(folder, &pdb, id))).collect()
     }
 }
 
@@ -192,9 +220,32 @@ impl Companions<'_> {
                 list.extend(roots().map(|root| root.join(&base)));
                 list
             }
+            DebugFile::Pdb { path, id } => {
+                let base = components(path).next_back().unwrap_or(path);
+                let stores = self.search.symbol_path.as_deref().map(symbol_path::folders).unwrap_or_default();
+                let near = [folder.to_owned()];
+                let search = self.search;
+                let folders =
+                    near.iter().chain(&search.symfs).chain(&search.beside).chain(&search.debug_dirs).chain(&stores);
+                let mut list: Vec<PathBuf> =
+                    folders.flat_map(|folder| symbol_path::places(folder, base, &id)).collect();
+                list.insert(1, PathBuf::from(path));
+                // Of several with this name the one of this build; the asker compares and says what differs.
+                if let Some(at) = list.iter().position(|path| is_build(path, &id)) {
+                    list.swap(0, at);
+                }
+                list
+            }
             _ => Vec::new(),
         }
     }
+}
+
+/// Whether a file is the PDB of this build.
+fn is_build(path: &Path, id: &PdbId) -> bool {
+    let Ok(storage) = FileStorage::open(path) else { return false };
+    let image = Image::open(Arc::new(storage), &Nowhere);
+    image.is_ok_and(|image| matches!(image.fits(&Identity::Pdb(*id)), Ok(IdentityMatch::Exact)))
 }
 
 impl Locate for Companions<'_> {
@@ -202,5 +253,9 @@ impl Locate for Companions<'_> {
         let path = self.candidates(wanted).into_iter().find(|path| path.is_file())?;
         tracing::debug!(path = %path.display(), "debug file");
         Some(Arc::new(FileStorage::open(&path).ok()?))
+    }
+
+    fn allow_mismatch(&self) -> bool {
+        self.search.allow_mismatch
     }
 }

@@ -1,12 +1,14 @@
 //! From paths of profiles to a finished model: reading, finding binaries, resolving, finding sources.
 
-use crate::binaries::{Found, SearchPaths};
+use crate::binaries::{Companions, Found, SearchPaths};
 use crate::sources::{SourcePaths, Sources};
 use anyhow::{Context, anyhow};
 use heatline_annotate::{Addresses, Model, ModuleSymbols};
-use heatline_profile::{Cancelled, Module, ModuleId, Monitor, Problems, Profile, Svma};
-use heatline_readers::{Folder, Input, ReadOptions};
-use heatline_symbols::SymbolError;
+use heatline_profile::{
+    AddressSpace, Cancelled, Module, ModuleAddress, ModuleId, Monitor, Problems, Profile, ProfileKind, Rva, Svma,
+};
+use heatline_readers::{Folder, Input, ReadOptions, spt};
+use heatline_symbols::{Image, Locate, Nowhere, SymbolError};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -93,7 +95,11 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
             Some(sum) => sum.merge(&read).map_err(|error| anyhow!("{}: {error}", path.display()))?,
         });
     }
-    let profile = Arc::new(profile.ok_or_else(|| anyhow!("no profile was named"))?);
+    let mut profile = profile.ok_or_else(|| anyhow!("no profile was named"))?;
+    if profile.kind == ProfileKind::Spt {
+        settle_stack_order(&mut profile, options.read.spt.stack_order, &search);
+    }
+    let profile = Arc::new(profile);
     let mut problems = profile.problems.clone();
     let addresses = Addresses::of(&profile);
     let (symbols, found) = resolve(&profile, &addresses, &search, &mut problems, monitor)?;
@@ -116,6 +122,21 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     monitor.progress(Phase::Sources, 1, 1)?;
     let (looked, binaries) = found.into_iter().map(|found| (found.looked, found.path)).unzip();
     Ok(Loaded { model, sources, path, problems, looked, binaries })
+}
+
+/// Finds out from the code of the binaries which end of the stacks of an SPT profile comes first.
+fn settle_stack_order(profile: &mut Profile, read_as: spt::StackOrder, search: &SearchPaths) {
+    let images: Vec<Option<Image>> = profile.modules.iter().map(|module| search.find(module).image.ok()).collect();
+    let has_stacks = profile.rows.iter().any(|row| !profile.event(row.event).exclusive);
+    let mut follows_call = |module: ModuleId, rva: Rva| {
+        let image = images.get(module.0 as usize)?.as_ref()?;
+        image.follows_call(image.to_svma(ModuleAddress(u64::from(rva.0)), AddressSpace::Rva)?)
+    };
+    let direction = spt::settle_stack_order(profile, read_as, &mut follows_call);
+    if has_stacks && matches!(direction, spt::Direction::Assumed(_)) {
+        let message = format!("order of stacks: {direction}; the binary would show it, --stack-order says it");
+        profile.problems.add("stack-order", 1, None, message);
+    }
 }
 
 fn join(first: &[PathBuf], second: &[PathBuf]) -> Vec<PathBuf> {
@@ -191,7 +212,9 @@ fn resolve(
                     .iter()
                     .map(|&address| image.to_svma(address, module.space).unwrap_or(Svma(u64::MAX)))
                     .collect();
-                match image.resolve(&svmas, &phase) {
+                let companions = found.path.as_deref().map(|binary| Companions { search, binary });
+                let locate: &dyn Locate = companions.as_ref().map_or(&Nowhere, |companions| companions);
+                match image.resolve_with(&svmas, locate, &phase) {
                     Ok(resolution) => {
                         problems.append(&resolution.problems);
                         ModuleSymbols::Resolved(resolution)

@@ -9,6 +9,7 @@ mod lsp;
 mod settings;
 mod sources;
 mod storage;
+mod symbol_path;
 mod watch;
 
 fn main() -> std::process::ExitCode {

@@ -6,7 +6,7 @@ use crate::sources::SourcePaths;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use heatline_annotate::Filter;
-use heatline_readers::ReadOptions;
+use heatline_readers::{ReadOptions, spe, spt};
 use std::path::PathBuf;
 
 /// How output is written.
@@ -29,6 +29,15 @@ pub enum Base {
     Relative,
 }
 
+/// Which end of a recorded stack comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Order {
+    /// The innermost frame.
+    LeafFirst,
+    /// The outermost frame.
+    RootFirst,
+}
+
 /// Which profile to read, which part of it, and where its binaries and sources are.
 #[derive(Args, Debug, Clone)]
 pub struct ProfileArgs {
@@ -47,6 +56,12 @@ pub struct ProfileArgs {
     /// Also look for binaries and separate debug files here. May be repeated.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
+    /// Symbol stores for PDBs, in the syntax of _NT_SYMBOL_PATH; only folders are looked into.
+    #[arg(long, value_name = "PATH")]
+    pub symbol_path: Option<String>,
+    /// Which end of an SPT file's stacks comes first, where the binaries do not show it.
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "leaf-first")]
+    pub stack_order: Order,
     /// Sources recorded below FROM are below TO here. May be repeated.
     #[arg(long, value_name = "FROM=TO", value_parser = prefix_pair)]
     pub source_map: Vec<(String, String)>,
@@ -100,26 +115,46 @@ impl ProfileArgs {
     /// # Errors
     /// If a list or time is not understood.
     pub fn load_options(&self) -> anyhow::Result<LoadOptions> {
-        if !self.module.is_empty() {
-            bail!("--module is for raw buffers, which hold no mappings; this kind of profile has its own");
-        }
         let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
         Ok(LoadOptions {
             paths: self.profiles.clone(),
             read: ReadOptions {
                 time: self.time.as_deref().map(time_range).transpose()?,
                 cpus: self.cpu.as_deref().map(cpu_list).transpose()?,
+                spt: spt::Options {
+                    stack_order: match self.stack_order {
+                        Order::LeafFirst => spt::StackOrder::LeafFirst,
+                        Order::RootFirst => spt::StackOrder::RootFirst,
+                    },
+                    ..spt::Options::default()
+                },
+                spe: spe::Options {
+                    modules: self.module.iter().map(|text| raw_module(text)).collect::<anyhow::Result<_>>()?,
+                    groups: self.spe_groups()?,
+                    ..spe::Options::default()
+                },
                 ..ReadOptions::default()
             },
             search: SearchPaths {
                 symfs: self.symfs.clone(),
                 debug_dirs: self.debug_dir.clone(),
+                symbol_path: self.symbol_path.clone(),
                 beside: Vec::new(),
                 home: std::env::home_dir(),
                 allow_mismatch: self.allow_mismatch,
             },
             sources: SourcePaths { map: self.source_map.clone(), roots: vec![current.clone()], beside: vec![current] },
         })
+    }
+
+    /// An SPE group named as an event is a filter of records.
+    fn spe_groups(&self) -> anyhow::Result<Vec<spe::Group>> {
+        Ok(self.event.as_deref().and_then(spe::Group::from_name).into_iter().collect())
+    }
+
+    /// The event to show: one that was named and is no group of SPE records.
+    pub fn event_name(&self) -> Option<&String> {
+        self.event.as_ref().filter(|name| spe::Group::from_name(name).is_none())
     }
 
     /// The part that chooses samples and rows.
@@ -138,6 +173,14 @@ impl ProfileArgs {
     pub fn most_rows(&self) -> usize {
         self.limit.unwrap_or(if self.format == Format::Table { 50 } else { usize::MAX })
     }
+}
+
+/// `PATH@BASE` with a hexadecimal base.
+fn raw_module(text: &str) -> anyhow::Result<spe::RawModule> {
+    let expected = || format!("--module {text}: expected PATH@BASE such as ./app@0x400000");
+    let (path, base) = text.rsplit_once('@').with_context(expected)?;
+    let base = u64::from_str_radix(base.trim_start_matches("0x"), 16).with_context(expected)?;
+    Ok(spe::RawModule { path: path.into(), base })
 }
 
 fn prefix_pair(text: &str) -> Result<(String, String), String> {

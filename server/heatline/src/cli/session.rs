@@ -27,7 +27,7 @@ impl Session {
         output::warn(&loaded.problems);
         let profile = loaded.model.profile();
         refuse_impossible_filters(args, profile)?;
-        let metric = match args.metric.as_ref().or(args.event.as_ref()) {
+        let metric = match args.metric.as_ref().or(args.event_name()) {
             Some(name) => find_metric(profile, name)?,
             None => Metric::sum(profile.default_event().context("the profile holds no events")?),
         };

@@ -110,6 +110,7 @@ impl Job {
             search: SearchPaths {
                 symfs: search.symfs.clone(),
                 debug_dirs: search.debug_dirs.clone(),
+                symbol_path: search.symbol_path.clone(),
                 home: std::env::home_dir(),
                 ..SearchPaths::default()
             },
