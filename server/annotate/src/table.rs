@@ -288,6 +288,12 @@ impl CostTable {
         )
     }
 
+    /// Whether a place has cost to show. Without stacks, what was only inlined into a place is none of its own.
+    pub(crate) fn has_cost(&self, pair: &Pair) -> bool {
+        let shown = if self.has_inclusive() { pair.inclusive } else { pair.exclusive };
+        shown.samples > 0
+    }
+
     fn row(&self, pair: Pair) -> Row {
         Row {
             module: None,
@@ -311,7 +317,7 @@ impl CostTable {
         mut describe: impl FnMut(usize, &mut Row),
     ) -> Vec<Row> {
         let mut spe = self.spe(count, key);
-        let costed = pairs.iter().enumerate().filter(|(_, pair)| pair.inclusive.samples > 0);
+        let costed = pairs.iter().enumerate().filter(|(_, pair)| self.has_cost(pair));
         costed
             .map(|(id, pair)| {
                 let mut row = self.row(*pair);

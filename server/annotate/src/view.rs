@@ -159,7 +159,7 @@ impl Annotations {
         for table in tables {
             let places = Places::of(&table, &self.options.same_file);
             let pairs = table.accumulate(places.lines.len(), |frame, _| places.of_line[frame.line.0 as usize]);
-            let lines = places.lines.into_iter().zip(pairs).filter(|(_, pair)| pair.inclusive.samples > 0).collect();
+            let lines = places.lines.into_iter().zip(pairs).filter(|(_, pair)| table.has_cost(pair)).collect();
             self.others.push(OtherEvent { table, lines });
         }
         self
@@ -336,7 +336,7 @@ impl Builder<'_> {
         let pairs = table.accumulate(places.lines.len(), key);
         let spe = table.spe(places.lines.len(), key);
         let owners = self.old.map(|_| line_owners(table));
-        let costed = places.lines.iter().zip(&pairs).enumerate().filter(|(_, (_, pair))| pair.inclusive.samples > 0);
+        let costed = places.lines.iter().zip(&pairs).enumerate().filter(|(_, (_, pair))| table.has_cost(pair));
         for (id, (&(file, line), pair)) in costed {
             let delta = self.old.map(|old| {
                 let key = owners.as_ref().and_then(|owners| owners.get(&(file, line)));
@@ -366,9 +366,7 @@ impl Builder<'_> {
             }
         }
         let costed = places.functions.iter().zip(&pairs).zip(members).enumerate();
-        for (id, ((&(file, line), pair), mut functions)) in
-            costed.filter(|(_, ((_, pair), _))| pair.inclusive.samples > 0)
-        {
+        for (id, ((&(file, line), pair), mut functions)) in costed.filter(|(_, ((_, pair), _))| table.has_cost(pair)) {
             let extra = spe.get(id).map(|stats| table.spe_lens(stats)).unwrap_or_default();
             functions.sort_by_key(|id| std::cmp::Reverse(table.functions()[id.0 as usize].inclusive.weight));
             let delta = self.old.map(|old| {

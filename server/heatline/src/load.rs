@@ -89,7 +89,7 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     let reading = ReadOptions { binaries: Some(Arc::new(search.clone())), ..options.read.clone() };
     let mut profile: Option<Profile> = None;
     for path in &paths {
-        let read = read(path, &reading, monitor)?;
+        let read = read_profile(path, &reading, monitor)?;
         profile = Some(match profile {
             None => read,
             Some(sum) => sum.merge(&read).map_err(|error| anyhow!("{}: {error}", path.display()))?,
@@ -134,7 +134,7 @@ fn settle_stack_order(profile: &mut Profile, read_as: spt::StackOrder, search: &
     };
     let direction = spt::settle_stack_order(profile, read_as, &mut follows_call);
     if has_stacks && matches!(direction, spt::Direction::Assumed(_)) {
-        let message = format!("order of stacks: {direction}; the binary would show it, --stack-order says it");
+        let message = format!("order of stacks: {direction}, as no code at hand shows it; --stack-order chooses");
         profile.problems.add("stack-order", 1, None, message);
     }
 }
@@ -161,7 +161,11 @@ fn folders_of(paths: &[PathBuf]) -> Vec<PathBuf> {
     folders
 }
 
-fn read(path: &Path, options: &ReadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<Profile> {
+/// Reads one profile; nothing is resolved.
+///
+/// # Errors
+/// If it cannot be used at all, or reading was cancelled.
+pub fn read_profile(path: &Path, options: &ReadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<Profile> {
     let monitor = InPhase { phase: Phase::Reading, before: 0, of: 0, monitor };
     let span = tracing::info_span!("reading", path = %path.display());
     let _entered = span.enter();

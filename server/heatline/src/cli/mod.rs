@@ -2,6 +2,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a command line is for")]
 
 mod annotate;
+mod dump;
+mod export;
 mod options;
 mod output;
 mod progress;
@@ -28,6 +30,8 @@ const EXAMPLES: &str = "Examples:
   heatline report perf.data                 functions, hottest first
   heatline report perf.data --by line       lines, hottest first
   heatline annotate perf.data               the source text with costs beside the lines
+  heatline dump app.spt                     what is in a file, record by record
+  heatline export app.spt --to spt -o b.spt  a profile in another format
   heatline resolve ./app 0x1139             function, file and line of an address
   heatline lsp                              the language server, for editors
 
@@ -48,13 +52,17 @@ enum Command {
     Report(report::ReportArgs),
     /// The source text with costs beside the lines: heatline annotate perf.data
     Annotate(annotate::AnnotateArgs),
+    /// What is in a profile, record by record: heatline dump app.spt
+    Dump(dump::DumpArgs),
+    /// A profile in another format: heatline export perf.data --to spt -o app.spt
+    Export(export::ExportArgs),
     /// Addresses to functions, files and lines: heatline resolve ./app 0x1139
     Resolve(resolve::ResolveArgs),
 }
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(dump::respell(std::env::args_os().collect())) {
         Ok(cli) => cli,
         Err(error) => {
             let help = !error.use_stderr();
@@ -68,6 +76,8 @@ pub fn run() -> ExitCode {
         Command::Lsp { .. } => return crate::lsp::run(),
         Command::Report(args) => report::run(args),
         Command::Annotate(args) => annotate::run(args),
+        Command::Dump(args) => dump::run(args),
+        Command::Export(args) => export::run(args),
         Command::Resolve(args) => resolve::run(args),
     };
     match outcome {

@@ -176,7 +176,7 @@ impl ProfileArgs {
 }
 
 /// `PATH@BASE` with a hexadecimal base.
-fn raw_module(text: &str) -> anyhow::Result<spe::RawModule> {
+pub fn raw_module(text: &str) -> anyhow::Result<spe::RawModule> {
     let expected = || format!("--module {text}: expected PATH@BASE such as ./app@0x400000");
     let (path, base) = text.rsplit_once('@').with_context(expected)?;
     let base = u64::from_str_radix(base.trim_start_matches("0x"), 16).with_context(expected)?;
@@ -189,7 +189,7 @@ fn prefix_pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// `0,2-3` as a list.
-fn cpu_list(text: &str) -> anyhow::Result<Vec<u32>> {
+pub fn cpu_list(text: &str) -> anyhow::Result<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -205,7 +205,7 @@ fn cpu_list(text: &str) -> anyhow::Result<Vec<u32>> {
 }
 
 /// `A,B` in seconds as nanoseconds; a missing end is open.
-fn time_range(text: &str) -> anyhow::Result<(u64, u64)> {
+pub fn time_range(text: &str) -> anyhow::Result<(u64, u64)> {
     let (start, end) = text.split_once(',').with_context(|| format!("--time {text}: expected A,B in seconds"))?;
     let parse = |text: &str, missing: u64| -> anyhow::Result<u64> {
         if text.trim().is_empty() {

@@ -36,8 +36,9 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let coverage = session.table.coverage();
     let base = if session.table.selection().filter.relative { "what the filters leave" } else { "all samples" };
     writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
-    let events = (0..profile.events.len() as u32).map(EventId);
-    let others: Vec<&str> = events.filter(|&event| event != metric.event).map(|e| profile.metric_id(e)).collect();
+    let sampled = (0..).map(EventId).zip(profile.totals()).filter(|(_, total)| total.samples > 0);
+    let others = sampled.filter(|(event, _)| *event != metric.event).map(|(event, _)| profile.metric_id(event));
+    let others: Vec<&str> = others.collect();
     if !others.is_empty() {
         writeln!(out, "other metrics: {}", others.join(", "))?;
     }
