@@ -146,6 +146,12 @@ impl Distribution {
         Distribution { counts }
     }
 
+    /// A distribution from ascending values, each once, with how often each was seen, which is not 0.
+    pub fn from_ascending(counts: Vec<(u16, u32)>) -> Self {
+        debug_assert!(counts.is_sorted_by(|a, b| a.0 < b.0) && counts.iter().all(|count| count.1 > 0));
+        Distribution { counts }
+    }
+
     /// The values with how often each was seen, ascending.
     pub fn counts(&self) -> &[(u16, u32)] {
         &self.counts

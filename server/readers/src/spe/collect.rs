@@ -18,7 +18,7 @@ use std::hint::black_box;
 /// More kinds of processors than this in one recording are taken as unknown ones.
 const MOST_CPU_KINDS: usize = 256;
 /// Records that are handed out together.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 /// Records that an address holds itself.
 const RECENT: usize = 5;
 /// Length of the first and of the last list of an address, multiples of [`RECENT`].

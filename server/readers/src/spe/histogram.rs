@@ -83,12 +83,10 @@ impl Bulk {
             contradictions += u32::from(record.contradicts_itself());
         }
         self.contradictions += contradictions;
-        let mut all_low = true;
-        for (histogram, &value) in largest.iter().enumerate() {
-            all_low &= value < DENSE;
-            if value.min(DENSE - 1) >= self.lengths[histogram] {
-                self.lengthen(histogram, (value.min(DENSE - 1) + 1).next_multiple_of(32));
-            }
+        let all_low = largest.iter().all(|&value| value < DENSE);
+        let lowest_missing = largest.map(|value| value.min(DENSE - 1));
+        if lowest_missing.iter().zip(&self.lengths).any(|(value, length)| value >= length) {
+            self.lengthen(lowest_missing);
         }
         if all_low {
             records.iter().for_each(|record| self.add_low(record.values()));
@@ -116,19 +114,23 @@ impl Bulk {
         }
     }
 
-    fn lengthen(&mut self, histogram: usize, length: u16) {
-        let mut counters = Vec::new();
+    /// Makes counters for values up to these, and for some more, as growing takes long.
+    #[cold]
+    fn lengthen(&mut self, values: [u16; HISTOGRAMS]) {
+        let mut lengths = self.lengths;
+        for (length, value) in lengths.iter_mut().zip(values) {
+            if value >= *length {
+                *length = (value + value / 4 + 1).next_multiple_of(32).min(DENSE);
+            }
+        }
+        let mut counters = Vec::with_capacity(lengths.iter().map(|&length| usize::from(length)).sum());
         let mut starts = self.starts;
         for (i, start) in starts.iter_mut().enumerate() {
             *start = counters.len() as u16;
             counters.extend_from_slice(self.counters_of(i));
-            if i == histogram {
-                counters.resize(usize::from(*start) + usize::from(length), 0);
-            }
+            counters.resize(usize::from(*start) + usize::from(lengths[i]), 0);
         }
-        self.counters = counters;
-        self.starts = starts;
-        self.lengths[histogram] = length;
+        (self.counters, self.starts, self.lengths) = (counters, starts, lengths);
     }
 
     fn counters_of(&self, histogram: usize) -> &[u16] {
@@ -197,10 +199,16 @@ impl Bulk {
 }
 
 fn distribution(counters: &[u16]) -> Distribution {
-    let used = counters.iter().filter(|&&count| count > 0).count();
+    let used = counters.iter().map(|&count| usize::from(count > 0)).sum();
     let mut counts = Vec::with_capacity(used);
-    counts.extend((0..).zip(counters).filter(|&(_, &count)| count > 0).map(|(value, &count)| (value, count.into())));
-    Distribution::new(counts)
+    // Most counters are 0: eight are passed over at once.
+    for (eight, first) in counters.chunks(8).zip((0..).step_by(8)) {
+        if eight.iter().fold(0, |all, &count| all | count) != 0 {
+            let values = (first..).zip(eight).filter(|&(_, &count)| count > 0);
+            counts.extend(values.map(|(value, &count)| (value, u32::from(count))));
+        }
+    }
+    Distribution::from_ascending(counts)
 }
 
 /// Counts of values that have no counter, sorted in now and then, so that no order of values is slow and none takes much

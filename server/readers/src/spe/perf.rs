@@ -7,7 +7,7 @@ use super::fields::RecordFields;
 use super::history::{Epoch, History, look_up};
 use super::options::{AuxSummary, DumpSummary, Item, Sink};
 use super::reading::{Consumer, Frame, Queue, Totals, Who};
-use super::record::Record;
+use super::record::{CONTEXT, Record, SOURCE, TIME};
 use super::setup::Setup;
 use super::source::Cpu;
 use super::table::Rows;
@@ -34,7 +34,7 @@ pub(crate) fn decode(decoding: Decoding<'_>) -> Result<SpeTable, PerfDataError> 
     if totals.without_cpu {
         return Err(PerfDataError::NoCpus);
     }
-    if totals.without_time > 0 && totals.with_time == 0 {
+    if totals.without_time > 0 && !totals.has(TIME) {
         return Err(PerfDataError::NoTimes);
     }
     totals.report(problems);
@@ -359,6 +359,7 @@ impl Consumer for Adder<'_> {
 fn advice(recording: &SpeRecording, totals: &Totals) -> Vec<String> {
     let any = totals.counts.records > 0;
     let filtered = recording.filtered;
+    let memory = totals.classes & 2 != 0;
     let all = [
         (recording.collision > 0, "samples collided: raise the interval (-c)"),
         (
@@ -366,21 +367,21 @@ fn advice(recording: &SpeRecording, totals: &Totals) -> Vec<String> {
             "data was lost: enlarge the AUX buffer (-m ,SIZE) or raise the interval (-c)",
         ),
         (
-            any && totals.with_context == 0,
+            any && !totals.has(CONTEXT),
             "records do not name their threads: record as root on a kernel with CONFIG_PID_IN_CONTEXTIDR",
         ),
-        (any && totals.with_time == 0, "records have no times: record with ts_enable=1"),
-        (any && totals.kernel == 0, "no kernel addresses: record as root and without the modifier u to see the kernel"),
+        (any && !totals.has(TIME), "records have no times: record with ts_enable=1"),
         (
-            any && totals.memory > 0 && totals.with_source == 0,
+            any && totals.levels & !1 == 0,
+            "no kernel addresses: record as root and without the modifier u to see the kernel",
+        ),
+        (
+            memory && !totals.has(SOURCE),
             "no data sources: the processor does not tell them, so levels follow from the events",
         ),
+        (any && !memory && filtered, "no loads or stores: a filter kept them out, so nothing is known of caches"),
         (
-            any && totals.memory == 0 && filtered,
-            "no loads or stores: a filter kept them out, so nothing is known of caches",
-        ),
-        (
-            any && totals.branches == 0 && filtered,
+            any && totals.classes & 4 == 0 && filtered,
             "no branches: a filter kept them out, so nothing is known of mispredictions",
         ),
     ];

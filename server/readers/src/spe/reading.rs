@@ -39,12 +39,12 @@ pub(crate) struct Who {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Totals {
     pub counts: DecodeCounts,
-    pub with_context: u64,
-    pub with_time: u64,
-    pub with_source: u64,
-    pub kernel: u64,
-    pub memory: u64,
-    pub branches: u64,
+    /// Which fields any record had: the bits of [`Record`].
+    pub fields: u32,
+    /// Which classes of operations there were: bit N for class N.
+    pub classes: u32,
+    /// Which exception levels there were: bit N for level N.
+    pub levels: u32,
     /// Records whose thread was found by who ran on the processor.
     pub by_switches: u64,
     /// Records whose thread is not known.
@@ -158,7 +158,9 @@ impl<C: Consumer> Sorter<'_, '_, C> {
     #[inline]
     fn record(&mut self, record: &Record) {
         let time = record.time().map(|count| self.frame.clock.map_or(count, |clock| clock.time(count)));
-        self.count(record, time);
+        self.totals.fields |= record.present;
+        self.totals.classes |= record.operation().map_or(0, |operation| 1 << operation.class);
+        self.totals.levels |= 1 << record.exception_level();
         if let Some((first, last)) = self.frame.options.time
             && time.is_none_or(|time| time < first || time > last)
         {
@@ -172,19 +174,11 @@ impl<C: Consumer> Sorter<'_, '_, C> {
             Some(context) => Some(context.cast_signed()),
             None => self.thread_of_queue(when),
         };
-        let epoch = self.epoch(tid.unwrap_or(-1), when);
+        // A record that does not name its thread among others that do is looked up with the one before, as for perf.
+        let likely = tid.or(self.known.map(|known| known.0)).unwrap_or(-1);
+        self.totals.nameless += u64::from(likely == -1);
+        let epoch = self.epoch(likely, when);
         self.consumer.record(record, &Who { epoch, cpu: self.queue.cpu, tid, time });
-    }
-
-    fn count(&mut self, record: &Record, time: Option<u64>) {
-        let totals = &mut *self.totals;
-        totals.with_context += u64::from(record.context().is_some());
-        totals.with_time += u64::from(time.is_some());
-        totals.with_source += u64::from(record.data_source().is_some());
-        totals.kernel += u64::from(record.exception_level() != 0);
-        let class = record.operation().map_or(0, |operation| operation.class);
-        totals.memory += u64::from(class == 1);
-        totals.branches += u64::from(class == 2);
     }
 
     /// The thread of a record that does not name it.
@@ -195,9 +189,7 @@ impl<C: Consumer> Sorter<'_, '_, C> {
             self.totals.by_switches += 1;
             return Some(tid);
         }
-        let tid = Some(self.queue.tid).filter(|&tid| tid != -1);
-        self.totals.nameless += u64::from(tid.is_none());
-        tid
+        Some(self.queue.tid).filter(|&tid| tid != -1)
     }
 
     #[inline]
@@ -272,6 +264,11 @@ impl Ending<'_> {
 }
 
 impl Totals {
+    /// Whether any record had a field.
+    pub fn has(&self, field: u32) -> bool {
+        self.fields & field != 0
+    }
+
     /// What was wrong with the data.
     pub fn report(&self, problems: &mut Problems) {
         report_counts(&self.counts, self.first_bad, problems);

@@ -2,7 +2,8 @@
 //!
 //! What perf 6.1 does otherwise is named where it is left out of the comparison.
 
-use super::forge::{KERNEL, Piece, Program, Random, Stream, USER, record, run};
+use super::forge::{KERNEL, Piece, Program, Random, Recording, Stream, USER, record, run};
+use super::{E1, E2, E3, E4, E5, E6, bytes};
 use heatline_profile::Silent;
 use heatline_readers::spe::{Item, Options, RecordFields, Sink};
 use heatline_readers::{Input, ReadOptions, read};
@@ -183,8 +184,9 @@ struct Sample {
     pc: String,
 }
 
-fn perf_samples(path: &Path) -> Vec<Sample> {
-    let script = run("perf", &["script", "--ns", "--itrace=i1i", "-F", "tid,cpu,time,weight,ip", "-i", &text(path)]);
+fn perf_samples(path: &Path, every: u32) -> Vec<Sample> {
+    let period = format!("--itrace=i{every}i");
+    let script = run("perf", &["script", "--ns", &period, "-F", "tid,cpu,time,weight,ip", "-i", &text(path)]);
     let sample = |line: &str| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [tid, cpu, time, weight, pc] = fields.as_slice() else { panic!("{line}") };
@@ -240,7 +242,7 @@ fn records_are_the_samples_that_perf_makes() {
     recording.pieces.push(Piece { queue: 1, cpu: Some(3), bytes: other.0, ..whole });
     let path = scratch.path("perf.data");
     fs::write(&path, recording.file()).expect("a file");
-    let (mut ours, theirs) = (our_samples(&recording.file()), perf_samples(&path));
+    let (mut ours, theirs) = (our_samples(&recording.file()), perf_samples(&path, 1));
     // perf merges the processors by time; we give one after the other.
     ours.sort_by_key(|sample| sample.time_ns);
     // perf does not join pieces: the record that is cut in two it reads as rubbish or not at all.
@@ -248,4 +250,22 @@ fn records_are_the_samples_that_perf_makes() {
     assert!(joined <= 1, "perf found {} of {} records", theirs.len(), ours.len());
     let differ = ours.iter().filter(|our| !theirs.contains(our)).count();
     assert!(differ <= 1, "{differ} records differ");
+}
+
+/// perf keeps every n-th record; the records are the same ones.
+#[test]
+fn periods_of_perf_count_records() {
+    let scratch = Scratch::new("periods");
+    let stream = [E1, E2, E3, E4, E5, E6].map(bytes).concat();
+    let recording = Recording::of_program("/opt/prog", (0x40_0000, 0x1000, 0), 1000, stream);
+    let path = scratch.path("perf.data");
+    fs::write(&path, recording.file()).expect("a file");
+    let mut ours = our_samples(&recording.file());
+    // perf gives a record that does not name its thread to that of the record before; we say that none is known.
+    assert_eq!(ours[3].tid, -1);
+    ours[3].tid = 1000;
+    assert_eq!((ours.len(), ours[0].time_ns, ours[0].weight), (6, 201_000, 34));
+    assert_eq!(perf_samples(&path, 1), ours);
+    let second: Vec<_> = ours.into_iter().skip(1).step_by(2).collect();
+    assert_eq!(perf_samples(&path, 2), second);
 }
