@@ -122,6 +122,7 @@ impl Block {
 
     /// Puts what is left of the block before in front.
     fn put_in_front(&mut self, left: &[u8]) {
+        debug_assert!(left.len() <= HEADROOM, "a record has at most 64 KiB");
         self.start = HEADROOM.saturating_sub(left.len());
         if let Some(room) = self.buffer.get_mut(self.start..HEADROOM)
             && room.len() == left.len()
@@ -185,7 +186,9 @@ pub(crate) struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     /// Records from `offset`, where `source` stands, up to `limit`.
     pub fn new(source: Source<'a>, offset: u64, limit: Option<u64>) -> Self {
-        Self::sized(BLOCK, source, offset, limit)
+        // A small input needs no more room than it has bytes.
+        let size = limit.and_then(|limit| usize::try_from(limit.saturating_sub(offset)).ok()).unwrap_or(BLOCK);
+        Self::sized(size.clamp(1 << 12, BLOCK), source, offset, limit)
     }
 
     /// As [`Self::new`], reading so many bytes at once.

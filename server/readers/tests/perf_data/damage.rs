@@ -1,6 +1,7 @@
 //! Damaged files: whatever is cut or changed, the reader gives what it can and says what is wrong.
 
-use super::recording::{Scratch, perf, run, small};
+use super::recording::{Scratch, perf, record, record_pipe, run, small};
+use super::writer::{Order, USER, Writer, build_id_section};
 use heatline_profile::{Profile, Silent};
 use heatline_readers::{Input, ReadError, ReadOptions};
 use std::io::Cursor;
@@ -116,15 +117,43 @@ fn mutate(bytes: &mut Vec<u8>, numbers: &mut Numbers) {
     }
 }
 
-#[test]
-fn twenty_thousand_mutations_neither_panic_nor_hang() {
-    let base = small();
-    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
-    let mut usable = 0;
-    for _ in 0..20_000 {
-        let mut bytes = base.to_vec();
-        mutate(&mut bytes, &mut numbers);
-        usable += u64::from(read(&bytes).is_ok());
+/// Files of all kinds that damage is done to.
+fn bases() -> Vec<Vec<u8>> {
+    let recorded = |name: &str, options: &[&str]| {
+        let scratch = Scratch::new(name);
+        std::fs::read(record(&scratch, &[options, &["-e", "cpu-clock:u", "-F", "100"]].concat())).unwrap()
+    };
+    let pipe = Scratch::new("damaged-pipe");
+    let pipe = record_pipe(&pipe, &["-e", "cpu-clock:u", "-F", "100", "-g", "--switch-events"]);
+    let mut writer = Writer::new(Order::Big);
+    writer.comm(100, 100, "app", 0, 0);
+    writer.mmap(100, [0x40_0000, 0x1000, 0x1000], "/usr/bin/app", 1, 0);
+    for time in 1..60 {
+        writer.sample((100, 100), time, time, &[USER, 0x40_0010, 0x40_0000 + time]);
+        if time % 8 == 0 {
+            writer.fork((200 + time as u32, 200), (100, 100), 0, time);
+            writer.round();
+        }
     }
-    assert!(usable > 5_000, "{usable}");
+    vec![
+        small().to_vec(),
+        recorded("damaged-zstd", &["-z", "-g"]),
+        recorded("damaged-stacks", &["--call-graph", "dwarf,256"]),
+        std::fs::read(pipe).unwrap(),
+        writer.file(&[(2, build_id_section(&writer, "/usr/bin/app", [7; 20]))]),
+    ]
+}
+
+#[test]
+fn a_hundred_thousand_mutations_neither_panic_nor_hang() {
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    for base in bases() {
+        let mut usable = 0;
+        for _ in 0..20_000 {
+            let mut bytes = base.clone();
+            mutate(&mut bytes, &mut numbers);
+            usable += u64::from(read(&bytes).is_ok());
+        }
+        assert!(usable > 4_000, "{usable}");
+    }
 }

@@ -6,5 +6,7 @@
 mod against_perf;
 mod damage;
 mod dwarf;
+mod handmade;
 mod oracle;
 mod recording;
+mod writer;
