@@ -136,6 +136,12 @@ impl Attr {
         self.has(flag::SAMPLE_ID_ALL)
     }
 
+    /// Whether recorded branches are the call stack that the processor kept (`--call-graph lbr`).
+    pub fn has_call_stack_branches(&self) -> bool {
+        const CALL_STACK: u64 = 1 << 11;
+        self.branch_sample_type & CALL_STACK != 0
+    }
+
     pub fn precise(&self) -> u64 {
         self.flags >> flag::PRECISE_IP & 3
     }

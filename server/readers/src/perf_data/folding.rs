@@ -1,13 +1,15 @@
 //! From chains in order to rows: where a sample's cost goes.
 
+use super::branches::metric;
 use super::bytes::Order;
-use super::chains::{ChainId, Chains, Outcome, fingerprint};
+use super::chains::{Chain, ChainId, Chains, Outcome, fingerprint};
 use super::queue::Sink;
 use super::state::{Change, Mode};
 use super::unwind::{Dump, Unwinding};
 use super::world::{RawFrame, World, marker};
 use heatline_profile::{
-    CodeAddress, EventId, ModuleAddress, SampleFold, StackId, StackNode, StackTable, Tally, Weight,
+    BranchArc, CodeAddress, CodePlace, EventId, ModuleAddress, SampleFold, StackId, StackNode, StackTable, Tally,
+    Weight,
 };
 use rustc_hash::FxHashMap;
 
@@ -16,6 +18,17 @@ pub(crate) const DUMP: u32 = 1 << 31;
 
 /// Bytes of stacks that wait to be walked at most.
 const MOST_DUMPED: usize = 16 << 20;
+
+/// In the row of an outcome: it is the place of an arc in [`Folding::arcs`].
+const ARC: u32 = 1 << 31;
+
+/// A branch that was met, with the row of its origin.
+struct Arc {
+    from: CodePlace,
+    to: CodePlace,
+    row: u32,
+    taken: u64,
+}
 
 /// The rows so far, and what is needed to add to them.
 pub(crate) struct Folding {
@@ -27,6 +40,8 @@ pub(crate) struct Folding {
     pub history: Option<Vec<(u64, Change)>>,
     /// Walks stacks, where binaries are at hand.
     pub unwinding: Option<Unwinding>,
+    arcs: Vec<Arc>,
+    arc_ids: FxHashMap<(CodePlace, CodePlace, u32), u32>,
     order: Order,
     /// Stacks that wait to be walked, by their numbers in chains with [`DUMP`].
     dumps: Vec<Option<Box<Dump>>>,
@@ -49,6 +64,8 @@ impl Folding {
             fold: SampleFold::new(),
             history: Some(Vec::new()),
             unwinding: None,
+            arcs: Vec::new(),
+            arc_ids: FxHashMap::default(),
             order: Order::Little,
             dumps: Vec::new(),
             free_dumps: Vec::new(),
@@ -63,7 +80,7 @@ impl Folding {
     /// Moves what was counted for all chains to their rows.
     pub fn settle(&mut self) {
         for outcome in self.chains.outcomes() {
-            settle(outcome, &mut self.fold);
+            settle(outcome, &mut self.fold, &mut self.arcs);
         }
     }
 
@@ -118,7 +135,7 @@ impl Folding {
         let now = self.world.now();
         let outcome = self.chains.outcome(id)?;
         if outcome.seen == 0 || !self.world.is_current(outcome.seen, outcome.task) {
-            settle(outcome, &mut self.fold);
+            settle(outcome, &mut self.fold, &mut self.arcs);
             let (task, row) = self.find_row(id)?;
             let outcome = self.chains.outcome(id)?;
             (outcome.task, outcome.row) = (task, row);
@@ -126,10 +143,8 @@ impl Folding {
         let outcome = self.chains.outcome(id)?;
         outcome.seen = now;
         if !outcome.count(weight) {
-            settle(outcome, &mut self.fold);
-            if !outcome.count(weight) {
-                self.fold.add_to(outcome.row as usize, Tally::one(Weight(weight)));
-            }
+            settle(outcome, &mut self.fold, &mut self.arcs);
+            outcome.count(weight);
         }
         Some(())
     }
@@ -138,12 +153,56 @@ impl Folding {
     fn find_row(&mut self, id: ChainId) -> Option<(u32, u32)> {
         let chain = *self.chains.get(id)?;
         let task = self.world.task(chain.key.pid, chain.key.tid);
+        if chain.key.event >= metric::FIRST {
+            return Some((task, self.find_branch_row(task, chain)?));
+        }
         let mode = Mode::of_misc(chain.key.mode.into());
         self.world.frames(mode, chain.key.ip, self.chains.words(&chain), &mut self.frames);
         let stack = self.intern(task);
         let thread = self.world.thread(task);
         let row = self.fold.add(stack, EventId(chain.key.event), thread, Tally::default());
         Some((task, u32::try_from(row).ok()?))
+    }
+
+    /// The row of a branch: of its origin, or, for taken branches, of the arc.
+    fn find_branch_row(&mut self, task: u32, chain: Chain) -> Option<u32> {
+        let [from, to] = *self.chains.words(&chain).first_chunk()?;
+        let at = |address| RawFrame { mode: Mode::Unknown, exact: true, address };
+        self.frames.clear();
+        self.frames.push(at(from));
+        let stack = self.intern(task);
+        let thread = self.world.thread(task);
+        let row = u32::try_from(self.fold.add(stack, EventId(chain.key.event), thread, Tally::default())).ok()?;
+        if chain.key.event != metric::TAKEN {
+            return Some(row);
+        }
+        let mut place = |address| {
+            let (module, code) = self.world.resolve(task, at(address));
+            CodePlace { module, address: code.recorded() }
+        };
+        let (from, to) = (place(from), place(to));
+        let next = self.arcs.len() as u32;
+        let arc = *self.arc_ids.entry((from, to, row)).or_insert(next);
+        if arc == next {
+            self.arcs.push(Arc { from, to, row, taken: 0 });
+        }
+        Some(arc | ARC)
+    }
+
+    /// The arcs of all threads, each once, for the event that they belong to.
+    pub fn take_arcs(&mut self, event: EventId) -> Vec<BranchArc> {
+        let mut sums: FxHashMap<(CodePlace, CodePlace), usize> = FxHashMap::default();
+        let mut all: Vec<BranchArc> = Vec::new();
+        for arc in self.arcs.drain(..) {
+            let at = *sums.entry((arc.from, arc.to)).or_insert(all.len());
+            if at == all.len() {
+                all.push(BranchArc { event, from: arc.from, to: arc.to, taken: Weight(0) });
+            }
+            if let Some(sum) = all.get_mut(at) {
+                sum.taken += Weight(arc.taken);
+            }
+        }
+        all
     }
 
     /// The stack of the frames at hand, looked up in the present world of a task.
@@ -198,11 +257,19 @@ fn chain_hash(caller: u64, frame: RawFrame) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-fn settle(outcome: &mut Outcome, fold: &mut SampleFold) {
+/// Moves what was counted for a chain to its row.
+fn settle(outcome: &mut Outcome, fold: &mut SampleFold, arcs: &mut [Arc]) {
     let tally = outcome.settle();
-    if tally.samples > 0 {
-        fold.add_to(outcome.row as usize, tally);
+    if tally.samples == 0 {
+        return;
     }
+    let mut row = outcome.row;
+    if row & ARC != 0 {
+        let Some(arc) = arcs.get_mut((row & !ARC) as usize) else { return };
+        arc.taken = arc.taken.saturating_add(tally.samples);
+        row = arc.row;
+    }
+    fold.add_to(row as usize, tally);
 }
 
 impl Sink for Folding {

@@ -149,6 +149,11 @@ impl Layout {
     }
 
     #[inline]
+    pub fn has_branches(&self) -> bool {
+        self.sample_type & bit::BRANCH_STACK != 0
+    }
+
+    #[inline]
     pub fn has_readings(&self) -> bool {
         self.sample_type & bit::READ != 0
     }

@@ -9,6 +9,7 @@
 
 pub(crate) mod attr;
 mod blocks;
+mod branches;
 mod bytes;
 mod chains;
 mod compressed;

@@ -18,6 +18,8 @@ pub(crate) mod marker {
     pub const USER: u64 = -512i64 as u64;
     /// The user part comes later, in a record with the cookie that follows.
     pub const USER_DEFERRED: u64 = -640i64 as u64;
+    /// Ours, where the kernel has none: the addresses that follow are those of calls, not behind them.
+    pub const CALLS: u64 = -4000i64 as u64;
     pub const GUEST: u64 = -2048i64 as u64;
     pub const GUEST_KERNEL: u64 = -2176i64 as u64;
     pub const GUEST_USER: u64 = -2560i64 as u64;
@@ -187,13 +189,18 @@ impl World {
         // code below kernel frames, which lies behind its system call. (Below the handler of an exception it is exact,
         // but a chain does not tell the two apart, and system calls are the common case.)
         let mut exact = true;
+        let mut calls = false;
         for &address in words {
+            if address == marker::CALLS {
+                (exact, calls) = (true, true);
+                continue;
+            }
             if address >= FIRST_MARKER {
                 mode = self.mode_of_marker(address).unwrap_or(mode);
                 continue;
             }
             out.push(RawFrame { mode, exact, address });
-            exact = false;
+            exact = calls;
         }
     }
 

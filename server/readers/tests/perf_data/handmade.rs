@@ -291,6 +291,50 @@ fn choosing_by_what_was_not_recorded_is_an_error() {
     assert!(error(ReadOptions { cpus: Some(vec![0]), ..ReadOptions::default() }).contains("--cpu"));
 }
 
+/// A sample type with branches, whose entries are from, to and flags.
+const WITH_BRANCHES: u64 = SAMPLE_TYPE | 1 << 11;
+
+fn branch_stack(writer: &Writer, branches: &[[u64; 3]]) -> Vec<u8> {
+    [writer.words(&[branches.len() as u64]), writer.words(branches.as_flattened())].concat()
+}
+
+#[test]
+fn branches_are_metrics_of_their_own_and_arcs() {
+    for order in [Order::Little, Order::Big] {
+        let event = EventSpec { sample_type: WITH_BRANCHES, ..EventSpec::default() };
+        let mut writer = Writer::with_events(order, vec![event]);
+        writer.comm(100, 100, "app", 0, 0);
+        writer.mmap(100, [0x40_0000, 0x1000, 0], APP, 1, 0);
+        // Mispredicted, and 50 cycles after the one before.
+        let flags = if order == Order::Little { 1 | 50 << 4 } else { 1 << 63 | 50 << 44 };
+        let more = branch_stack(&writer, &[[0x40_0010, 0x40_0100, flags], [0x40_0020, 0x40_0008, 0]]);
+        writer.sample_with(IN_USER, P, 10, 1000, &[USER, 0x40_0104], &more);
+        writer.sample_with(IN_USER, P, 11, 1000, &[USER, 0x40_0104], &more);
+        let profile = read(&writer.file(&[]));
+        let ids: Vec<_> = profile.events.iter().map(|event| event.name.as_str()).collect();
+        assert_eq!(ids, ["cpu-clock", "branch:taken", "branch:mispredicted", "branch:cycles"]);
+        let totals: Vec<_> = profile.totals().iter().map(|total| (total.samples, total.weight.0)).collect();
+        assert_eq!(totals, [(2, 2000), (4, 4), (2, 2), (2, 100)]);
+        assert_eq!(rows(&profile)[..3], ["2x2 app app@0x10", "2x2 app app@0x10", "2x100 app app@0x10"]);
+        let arcs: Vec<_> = profile.arcs.iter().map(|arc| (arc.from.address.0, arc.to.address.0, arc.taken.0)).collect();
+        assert_eq!(arcs, [(0x10, 0x100, 2), (0x20, 0x8, 2)]);
+        assert!(profile.arcs.iter().all(|arc| profile.event(arc.event).name == "branch:taken"));
+    }
+}
+
+#[test]
+fn a_call_stack_of_branches_completes_the_chain_with_the_places_of_the_calls() {
+    let event = EventSpec { sample_type: WITH_BRANCHES, branch_sample_type: 1 << 11, ..EventSpec::default() };
+    let mut writer = Writer::with_events(Order::Little, vec![event]);
+    writer.comm(100, 100, "app", 0, 0);
+    writer.mmap(100, [0x40_0000, 0x1000, 0], APP, 1, 0);
+    let more = branch_stack(&writer, &[[0x40_0020, 0x40_0100, 0], [0x40_0030, 0x40_0018, 0]]);
+    writer.sample_with(IN_USER, P, 10, 1, &[USER, 0x40_0104], &more);
+    let profile = read(&writer.file(&[]));
+    assert_eq!(rows(&profile), ["1x1 app app@0x104 app@0x20 app@0x30"]);
+    assert_eq!(profile.events.len(), 1);
+}
+
 /// Reads at most so many bytes at once.
 struct Slowly<'a>(&'a [u8], usize);
 

@@ -6,6 +6,7 @@ mod samples;
 
 use super::attr::Attr;
 use super::blocks::{Progress, Record, Visit, payload_size};
+use super::branches::{self, metric};
 use super::bytes::Order;
 use super::compressed::Inflater;
 use super::deferred::Deferred;
@@ -19,7 +20,7 @@ use super::trace::{self, Decoding, FileBytes, PieceBytes, Timeline, Trace};
 use super::world::World;
 use super::{PerfDataError, limit};
 use crate::ReadOptions;
-use heatline_profile::{Event, Monitor, Problems, Profile, ProfileKind, SpeTable};
+use heatline_profile::{Event, EventId, Monitor, Problems, Profile, ProfileKind, SpeTable};
 use report::Counts;
 use rustc_hash::FxHashMap;
 use samples::Batch;
@@ -182,10 +183,18 @@ impl<'a> Session<'a> {
         self.note_missing_binaries();
         let mut profile = Profile::new(ProfileKind::PerfData);
         profile.events = self.events.iter().map(EventInfo::event).collect();
+        let first_metric = profile.events.len() as u32;
+        profile.arcs = self.folding.take_arcs(EventId(first_metric + metric::TAKEN - metric::FIRST));
         let Folding { world, mut stacks, fold, .. } = self.folding;
         stacks.seal();
         profile.stacks = stacks;
         profile.rows = fold.into_rows();
+        if profile.rows.iter().any(|row| row.event.0 >= metric::FIRST) {
+            profile.events.extend((0..metric::COUNT as u32).map(|metric| branches::event(metric::FIRST + metric)));
+            for row in profile.rows.iter_mut().filter(|row| row.event.0 >= metric::FIRST) {
+                row.event.0 = row.event.0 - metric::FIRST + first_metric;
+            }
+        }
         profile.spe = spe;
         profile.threads = world.threads;
         profile.modules = world.modules.finish(&self.features.build_ids, &mut self.problems);

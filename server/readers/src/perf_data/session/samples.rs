@@ -2,7 +2,8 @@
 
 use super::Session;
 use crate::perf_data::blocks::Record;
-use crate::perf_data::bytes::Cursor;
+use crate::perf_data::branches::{branches, metric};
+use crate::perf_data::bytes::{Cursor, Order};
 use crate::perf_data::chains::{Fingerprint, Key, fingerprint};
 use crate::perf_data::deferred::Held;
 use crate::perf_data::fields::Fields;
@@ -10,7 +11,7 @@ use crate::perf_data::layout::{Head, Layout, Reading};
 use crate::perf_data::queue::Sink;
 use crate::perf_data::state::misc;
 use crate::perf_data::unwind::{Dump, Machine, Unwinding};
-use crate::perf_data::world::marker;
+use crate::perf_data::world::{FIRST_MARKER, marker};
 
 /// How many samples' chains are looked up together.
 const BATCH: usize = 64;
@@ -52,14 +53,59 @@ impl Session<'_> {
             return Some(());
         }
         let (chain, rest) = layout.chain(record.body, self.order)?;
-        let has_stack_dump = layout.has_stack_dump();
+        let (has_stack_dump, has_branches) = (layout.has_stack_dump(), layout.has_branches());
         if self.passes(&head) {
+            if has_branches && let Some(chain) = self.take_branches(event, &head, chain, rest, batch)? {
+                self.drain(batch);
+                self.push_bytes(event, &head, record.misc, &chain);
+                return Some(());
+            }
             if has_stack_dump {
                 return self.keep_dump(event, &head, record.misc, chain, rest);
             }
             self.push(batch, event, &head, record.misc, head.period, chain);
         }
         Some(())
+    }
+
+    /// Counts the branches of a sample; or, if they are its call stack, gives the chain that they complete.
+    fn take_branches<'b>(
+        &mut self,
+        event: u32,
+        head: &Head,
+        chain: &'b [u8],
+        rest: &'b [u8],
+        batch: &mut Batch<'b>,
+    ) -> Option<Option<Vec<u8>>> {
+        let order = self.order;
+        let attr = &self.events.get(event as usize)?.attr;
+        let Some(recorded) = Fields::parse(attr, rest, order)?.branches else { return Some(None) };
+        if attr.has_call_stack_branches() {
+            return Some(Some(chain_of_branches(chain, recorded.entries, order)));
+        }
+        for (branch, entry) in branches(recorded.entries, order).zip(recorded.entries.as_chunks::<24>().0) {
+            let ends = entry.get(..16)?;
+            let counts = [
+                (metric::TAKEN, 1),
+                (metric::MISPREDICTED, branch.mispredicted.into()),
+                (metric::CYCLES, branch.cycles),
+            ];
+            for (metric, weight) in counts.into_iter().filter(|&(_, weight)| weight > 0) {
+                let key = Key { event: metric, pid: head.pid, tid: head.tid, mode: 0, ip: None };
+                if batch.0.len() >= BATCH {
+                    self.drain(batch);
+                }
+                batch.0.push(Batched { print: fingerprint(&key, ends), key, chain: ends, time: head.time, weight });
+            }
+        }
+        Some(None)
+    }
+
+    /// A sample whose chain was put together.
+    fn push_bytes(&mut self, event: u32, head: &Head, misc: u16, chain: &[u8]) {
+        let key = Key { event, pid: head.pid, tid: head.tid, mode: (misc & misc::MODE) as u8, ip: head.ip };
+        let print = fingerprint(&key, chain);
+        self.look_up(Batched { print, key, chain, time: head.time, weight: head.period });
     }
 
     /// A sample with registers and stack waits until the mappings of its time are known.
@@ -239,4 +285,19 @@ impl Session<'_> {
             self.push_held(&held);
         }
     }
+}
+
+/// The chain of a sample whose call stack the processor kept as branches: the recorded kernel part, the interrupted
+/// instruction, and the calls that lead there, which the branches left from.
+fn chain_of_branches(chain: &[u8], entries: &[u8], order: Order) -> Vec<u8> {
+    let words: Vec<u64> = chain.as_chunks::<8>().0.iter().map(|&word| order.u64(word)).collect();
+    let user = words.iter().position(|&word| word == marker::USER);
+    let kept = user.map_or(words.len(), |at| (at + 2).min(words.len()));
+    let mut whole: Vec<u64> = words.into_iter().take(kept).collect();
+    if user.is_none() {
+        whole.push(marker::USER);
+    }
+    whole.push(marker::CALLS);
+    whole.extend(branches(entries, order).map(|branch| branch.from).filter(|&from| from < FIRST_MARKER));
+    whole.into_iter().flat_map(|word| order.bytes(word)).collect()
 }
