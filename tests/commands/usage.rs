@@ -138,3 +138,24 @@ fn resolve_answers_in_order_and_says_why_not() {
     assert_eq!(lines[0]["reason"], "outside every section");
     assert_eq!(lines[0]["frames"], serde_json::json!([]));
 }
+
+#[test]
+fn the_settings_file_beside_the_profile_is_read_and_the_command_line_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["perf.data", "neighbours"] {
+        std::fs::copy(example().with_file_name(name), folder.path().join(name)).unwrap();
+    }
+    let profile = folder.path().join("perf.data");
+    let functions = |arguments: &[&str]| {
+        let document = report(&profile, arguments);
+        let rows = document["rows"].as_array().unwrap().clone();
+        rows.iter().filter(|row| row["inlined"] == true).count()
+    };
+    assert!(functions(&[]) > 0);
+    std::fs::write(folder.path().join("heatline.toml"), "inline = false\nmetric = \"cpu-clock\"\nodd = 1\n").unwrap();
+    assert_eq!(functions(&[]), 0);
+    let output = heatline(folder.path(), &["report", "perf.data"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("odd"));
+    std::fs::write(folder.path().join("heatline.toml"), "search.debugDirs = [\"elsewhere\"]\nnonsense").unwrap();
+    assert!(functions(&[]) > 0);
+}

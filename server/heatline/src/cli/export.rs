@@ -35,7 +35,7 @@ enum Target {
 /// Runs the command.
 pub fn run(args: ExportArgs) -> anyhow::Result<()> {
     let bar = Bar::new();
-    let loaded = load(&args.profile.load_options()?, &bar);
+    let loaded = load(&args.profile.load_options(&args.profile.settings())?, &bar);
     bar.finish();
     let loaded = loaded?;
     output::warn(&loaded.problems);

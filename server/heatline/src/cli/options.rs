@@ -2,12 +2,13 @@
 
 use crate::binaries::SearchPaths;
 use crate::load::LoadOptions;
+use crate::settings::{self, Settings};
 use crate::sources::SourcePaths;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use heatline_annotate::Filter;
 use heatline_readers::{ReadOptions, spe, spt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How output is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -114,8 +115,12 @@ impl ProfileArgs {
     ///
     /// # Errors
     /// If a list or time is not understood.
-    pub fn load_options(&self) -> anyhow::Result<LoadOptions> {
+    pub fn load_options(&self, settings: &Settings) -> anyhow::Result<LoadOptions> {
         let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let mut source_map = self.source_map.clone();
+        source_map.extend(settings.source_map.iter().cloned());
+        let mut debug_dirs = self.debug_dir.clone();
+        debug_dirs.extend(settings.search.debug_dirs.iter().cloned());
         Ok(LoadOptions {
             paths: self.profiles.clone(),
             read: ReadOptions {
@@ -136,15 +141,34 @@ impl ProfileArgs {
                 ..ReadOptions::default()
             },
             search: SearchPaths {
-                symfs: self.symfs.clone(),
-                debug_dirs: self.debug_dir.clone(),
-                symbol_path: self.symbol_path.clone(),
+                symfs: self.symfs.clone().or_else(|| settings.search.symfs.clone()),
+                debug_dirs,
+                symbol_path: self.symbol_path.clone().or_else(|| settings.search.symbol_path.clone()),
                 beside: Vec::new(),
                 home: std::env::home_dir(),
                 allow_mismatch: self.allow_mismatch,
             },
-            sources: SourcePaths { map: self.source_map.clone(), roots: vec![current.clone()], beside: vec![current] },
+            sources: SourcePaths { map: source_map, roots: vec![current.clone()], beside: vec![current] },
         })
+    }
+
+    /// What `heatline.toml` says: that of the current folder, else that beside the first profile. What it holds that
+    /// cannot be used is warned of.
+    pub fn settings(&self) -> Settings {
+        let current = Path::new(".");
+        let mut settings = Settings::default();
+        let beside = self.profiles.first().map(|path| if path.is_dir() { path.as_path() } else { folder_of(path) });
+        for root in [Some(current), beside].into_iter().flatten() {
+            match settings::read_file(root) {
+                Ok(None) => continue,
+                Ok(Some(layer)) => {
+                    settings.apply(&layer).iter().for_each(|text| eprintln!("heatline: warning: {text}"))
+                }
+                Err(text) => eprintln!("heatline: warning: {text}"),
+            }
+            break;
+        }
+        settings
     }
 
     /// An SPE group named as an event is a filter of records.
@@ -173,6 +197,10 @@ impl ProfileArgs {
     pub fn most_rows(&self) -> usize {
         self.limit.unwrap_or(if self.format == Format::Table { 50 } else { usize::MAX })
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// `PATH@BASE` with a hexadecimal base.

@@ -21,17 +21,20 @@ impl Session {
     /// Loads, and says on standard error what was damaged.
     pub fn open(args: &ProfileArgs) -> anyhow::Result<Self> {
         let bar = Bar::new();
-        let loaded = load(&args.load_options()?, &bar);
+        let settings = args.settings();
+        let loaded = load(&args.load_options(&settings)?, &bar);
         bar.finish();
         let loaded = loaded?;
         output::warn(&loaded.problems);
         let profile = loaded.model.profile();
         refuse_impossible_filters(args, profile)?;
-        let metric = match args.metric.as_ref().or(args.event_name()) {
-            Some(name) => find_metric(profile, name)?,
-            None => Metric::sum(profile.default_event().context("the profile holds no events")?),
+        let wished = settings.metric.as_deref().and_then(|name| Metric::find(profile, name));
+        let metric = match (args.metric.as_ref().or(args.event_name()), wished) {
+            (Some(name), _) => find_metric(profile, name)?,
+            (None, Some(metric)) => metric,
+            (None, None) => Metric::sum(profile.default_event().context("the profile holds no events")?),
         };
-        let selection = Selection { metric, filter: args.filter(), inline: !args.no_inline };
+        let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.no_inline };
         let table = Arc::new(CostTable::new(loaded.model.clone(), selection));
         Ok(Session { loaded, table })
     }

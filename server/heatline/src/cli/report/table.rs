@@ -76,10 +76,25 @@ fn cells(session: &Session, ReportRow { row, event }: &ReportRow) -> Vec<String>
         count(row.inclusive.unwrap_or(row.exclusive).samples),
         event.map_or_else(String::new, |id| profile.metric_id(id).to_owned()),
         thread.map_or_else(String::new, |t| format!("{} {}/{}", t.comm, t.pid, t.tid)),
-        row.function.map_or_else(String::new, |id| format!("{}{inlined}", model.function(id).name)),
+        row.function.map_or_else(String::new, |id| format!("{}{inlined}", shorten(&model.function(id).name))),
         source,
         row.module.map_or_else(String::new, |id| profile.module(id).base_name().to_owned()),
     ]
+}
+
+/// The most characters of a name in a table; JSON and CSV have all.
+const LONGEST_NAME: usize = 72;
+
+/// A name that fits a column: what is in the middle of a long one is left out.
+fn shorten(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let half = (LONGEST_NAME - 1) / 2;
+    let head: String = name.chars().take(half).collect();
+    let tail: String = name.chars().skip(count - half).collect();
+    format!("{head}…{tail}")
 }
 
 /// All values of the rows, unrounded.
