@@ -5,4 +5,5 @@ mod against_perf;
 mod example;
 mod lab;
 mod perf;
+mod spt;
 mod usage;

@@ -3,7 +3,7 @@
 use crate::storage::FileStorage;
 use crate::symbol_path;
 use heatline_annotate::components;
-use heatline_profile::{BuildId, Identity, Module, ModuleKind, PdbId};
+use heatline_profile::{AddressSpace, BuildId, Identity, Module, ModuleKind, PdbId};
 use heatline_readers::{Binaries, BinaryBytes};
 use heatline_symbols::{DebugFile, IdentityMatch, Image, Locate, Nowhere, Storage};
 use std::path::{Path, PathBuf};
@@ -55,6 +55,10 @@ impl SearchPaths {
         let mut found = Found { image: Err(String::new()), path: None, looked: Vec::new(), mismatch: None };
         if let Some(refusal) = refusal {
             found.image = Err(refusal.into());
+            return found;
+        }
+        if module.space == AddressSpace::Rva && module.identity.is_none() && !self.allow_mismatch {
+            found.image = Err("the profile holds no identity of it, so no binary can be believed".into());
             return found;
         }
         let mut reason = None;
