@@ -10,7 +10,8 @@ use super::bytes::{Cursor, Order};
 use super::state::{Change, Mode};
 use super::world::{RawFrame, World};
 use crate::ReadOptions;
-use heatline_profile::{CodeAddress, Module, ModuleId, Monitor, Problems, SpeTable, StackTable, Thread, ThreadId};
+use crate::spe::{self, Decoded};
+use heatline_profile::{CodeAddress, Module, ModuleId, Monitor, Problems, StackTable, Thread, ThreadId};
 use std::io;
 
 /// Bytes of trace data kept in memory when the input cannot be read again.
@@ -222,10 +223,11 @@ pub(crate) struct Decoding<'a> {
 }
 
 /// Hands trace data to the decoder of its kind.
-pub(super) fn decode(decoding: Decoding<'_>) -> Result<Option<SpeTable>, PerfDataError> {
+pub(super) fn decode(decoding: Decoding<'_>) -> Result<Option<Decoded>, PerfDataError> {
     let pieces = decoding.trace.pieces.len() as u64;
     let message = match decoding.trace.kind {
-        trace_kind::ARM_SPE => return crate::spe::decode(decoding).map(Some),
+        trace_kind::ARM_SPE => return spe::decode(decoding).map(Some),
+        0 if spe::is_named(decoding.trace) => return spe::decode(decoding).map(Some),
         1 => "Intel PT data is not decoded; use `perf script --itrace` to make samples of it",
         2 => "Intel BTS data is not decoded; use `perf script --itrace` to make samples of it",
         3 => "CoreSight data is not decoded; use `perf script --itrace` to make samples of it",

@@ -119,12 +119,13 @@ impl History {
                 end = end.min(number);
             }
         }
-        for &(since, _) in self.pids.get(&tid).map_or(&[][..], Vec::as_slice) {
-            if since <= time {
-                from = from.max(since);
-            } else {
-                until = until.min(since);
-            }
+        let pids = self.pids.get(&tid).map_or(&[][..], Vec::as_slice);
+        let after = pids.partition_point(|&(since, _)| since <= time);
+        if let Some(&(since, _)) = after.checked_sub(1).and_then(|at| pids.get(at)) {
+            from = from.max(since);
+        }
+        if let Some(&(since, _)) = pids.get(after) {
+            until = until.min(since);
         }
         (Epoch { end, pid, tid }, from, until)
     }

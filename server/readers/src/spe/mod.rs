@@ -41,6 +41,6 @@ pub use record::{OperationType, Record};
 pub use source::{Cpu, DataSource, Level, Snoop, data_source};
 pub use text::{PacketDump, PacketLine, packet_text};
 
-pub(crate) use perf::decode;
+pub(crate) use perf::{Decoded, decode, is_named};
 pub(crate) use raw::read as read_raw;
 pub(crate) use table::add_events;

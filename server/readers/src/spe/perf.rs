@@ -15,16 +15,33 @@ use super::text::PacketDump;
 use crate::ReadOptions;
 use crate::perf_data::PerfDataError;
 use crate::perf_data::attr::{Attr, sample_type};
-use crate::perf_data::trace::{AuxRange, Decoding, Piece, Timeline, Trace, TraceBytes};
+use crate::perf_data::trace::{Decoding, Piece, Timeline, Trace, TraceBytes};
 use heatline_profile::{FileOffset, Monitor, Problems, SpeRecording, SpeRow, SpeTable, StackNode, StackTable};
 use rustc_hash::FxHashMap;
+
+/// The statistics of a recording.
+pub(crate) struct Decoded {
+    pub table: SpeTable,
+    /// The times of the first and last record, on the recording's clock.
+    pub span: Option<(u64, u64)>,
+}
+
+/// Whether trace data whose kind is not told is of SPE: perf names its unit.
+pub(crate) fn is_named(trace: &Trace) -> bool {
+    let named = trace.events.iter().any(|(name, _)| name.as_deref().is_some_and(is_spe));
+    named
+        || trace
+            .units
+            .iter()
+            .any(|(kind, name)| is_spe(name) && trace.events.iter().any(|(_, attr)| attr.kind == *kind))
+}
 
 /// Decodes the SPE data of a recording and adds it up.
 ///
 /// # Errors
 /// If it cannot be read, if it should be chosen by a time or processor that it does not say, or if somebody asked to
 /// stop.
-pub(crate) fn decode(decoding: Decoding<'_>) -> Result<SpeTable, PerfDataError> {
+pub(crate) fn decode(decoding: Decoding<'_>) -> Result<Decoded, PerfDataError> {
     let Decoding { trace, options, stacks, bytes, timeline, problems, monitor } = decoding;
     let source = Source::new(trace, problems);
     source.report(problems);
@@ -44,7 +61,7 @@ pub(crate) fn decode(decoding: Decoding<'_>) -> Result<SpeTable, PerfDataError> 
     let largest = rows.iter().filter_map(|row| row.stats.total_latency.max()).max();
     recording.largest_latency = largest.unwrap_or(0);
     recording.advice = advice(&recording, &totals);
-    Ok(SpeTable { rows, recording })
+    Ok(Decoded { table: SpeTable { rows, recording }, span: totals.span })
 }
 
 /// What the file tells about its SPE data.
@@ -59,7 +76,7 @@ pub(crate) struct Source<'a> {
 impl<'a> Source<'a> {
     pub fn new(trace: &'a Trace, problems: &mut Problems) -> Source<'a> {
         let info = Info::parse(&trace.info).unwrap_or_else(|| {
-            let message = "the record that describes the SPE data is damaged; processors and filters are not known";
+            let message = "the record that describes the SPE data is damaged or missing; processors may not be known";
             problems.add("damaged-record", 1, None, message);
             Info::default()
         });
@@ -112,25 +129,28 @@ impl<'a> Source<'a> {
                 }
             }
         }
-        let alone = queues.len() == 1;
+        let queues_alone = queues.len() == 1;
+        let torn = self.trace.ranges.iter().filter(|range| range.flags & flag::PARTIAL != 0);
+        let torn: FxHashMap<_, Vec<_>> = torn.fold(FxHashMap::default(), |mut all, range| {
+            let ends = (range.stream_offset, range.stream_offset.saturating_add(range.size));
+            // Recordings per thread tell ranges apart by thread; one queue alone has them all.
+            let whose = if queues_alone { (None, 0) } else { (range.cpu, range.tid) };
+            for whose in [(whose.0, 0), (None, whose.1)] {
+                all.entry(whose).or_default().push(ends);
+            }
+            all
+        });
         for queue in &mut queues {
-            queue.partial = self.partial(&queue.first, alone);
+            let whose = match (queues_alone, queue.first.cpu) {
+                (true, _) => (None, 0),
+                (false, Some(cpu)) => (Some(cpu), 0),
+                (false, None) => (None, queue.first.tid),
+            };
+            queue.partial = torn.get(&whose).cloned().unwrap_or_default();
+            queue.partial.sort_unstable();
+            queue.partial.dedup();
         }
         queues
-    }
-
-    /// The ranges of a queue whose last record is torn.
-    fn partial(&self, queue: &Piece, alone: bool) -> Vec<(u64, u64)> {
-        let is_of = |range: &&AuxRange| match (range.cpu, queue.cpu) {
-            (Some(a), Some(b)) => alone || a == b,
-            (None, Some(_)) => alone,
-            (_, None) => alone || range.tid == queue.tid,
-        };
-        let torn = self.trace.ranges.iter().filter(|range| range.flags & flag::PARTIAL != 0).filter(is_of);
-        let mut ranges: Vec<_> =
-            torn.map(|range| (range.stream_offset, range.stream_offset.saturating_add(range.size))).collect();
-        ranges.sort_unstable();
-        ranges
     }
 
     fn flagged(&self, flag: u64) -> u64 {

@@ -49,6 +49,8 @@ pub(crate) struct Totals {
     pub by_switches: u64,
     /// Records whose thread is not known.
     pub nameless: u64,
+    /// The times of the first and last record, on the recording's clock.
+    pub span: Option<(u64, u64)>,
     /// Whether data was left out because it does not say its processor.
     pub without_cpu: bool,
     /// Records that were left out because they do not say their time.
@@ -168,6 +170,10 @@ impl<C: Consumer> Sorter<'_, '_, C> {
             return;
         }
         self.latest = time.or(self.latest);
+        if let Some(time) = time.filter(|_| self.frame.clock.is_some()) {
+            let (first, last) = self.totals.span.unwrap_or((time, time));
+            self.totals.span = Some((first.min(time), last.max(time)));
+        }
         let ordered = self.frame.clock.is_some() && !self.frame.timeless;
         let when = if ordered { self.latest.unwrap_or(u64::MAX) } else { u64::MAX };
         let tid = match record.context() {

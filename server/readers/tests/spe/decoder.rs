@@ -291,7 +291,7 @@ fn assert_same(record: &Record, made: &Made) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever the order of packets, the form of headers, the padding and the cuts: every record comes back.
     #[test]

@@ -4,8 +4,8 @@ use super::forge::{Happening, Info, Piece, Random, Recording, Stream, USER};
 use super::{E1, E2, E3, E4, E5, E6, bytes};
 use heatline_profile::{Profile, ProfileKind, Ratio, Silent, SpeSource};
 use heatline_readers::spe::{Group, Item, Options, RawModule, RecordFields, Sink};
-use heatline_readers::{Input, ReadError, ReadOptions, read};
-use std::io::Cursor;
+use heatline_readers::{Folder, Input, ReadError, ReadOptions, ReadSeek, read};
+use std::io::{self, Cursor};
 use std::sync::{Arc, Mutex};
 
 const PROGRAM: (u64, u64, u64) = (0x40_0000, 0x1000, 0);
@@ -90,6 +90,7 @@ fn times_come_from_the_clock_wherever_it_stands() {
     let mut recording = examples(&[E1, E2, E4]);
     let times = |recording: &Recording| dump(recording).0.iter().map(|record| record.time_ns).collect::<Vec<_>>();
     assert_eq!(times(&recording), [Some(201_000), Some(241_000), None]);
+    assert_eq!(read_file(&recording).recording.duration_ns, Some(40_000));
     recording.clock_last = true;
     assert_eq!(times(&recording), [Some(201_000), Some(241_000), None]);
     recording.clock = None;
@@ -182,6 +183,14 @@ fn the_second_version_tells_each_processor() {
 }
 
 #[test]
+fn a_recording_that_is_not_described_is_known_by_the_name_of_its_event() {
+    let recording = Recording { info: Info::Missing, ..examples(&[E1, E2]) };
+    let profile = read_file(&recording);
+    assert_eq!(places(&profile).len(), 2);
+    assert_eq!(problem(&profile, "damaged-record"), 1);
+}
+
+#[test]
 fn without_contexts_the_thread_is_who_ran_there() {
     let record = |time| {
         let mut stream = Stream::default();
@@ -241,6 +250,29 @@ fn pipes_give_what_files_give() {
     assert_eq!(places(&stored), expected);
     let unindexed = Recording { indexed: false, ..recording };
     assert_eq!(places(&read_file(&unindexed)), expected);
+}
+
+/// A directory in memory.
+struct Members(Vec<(&'static str, Vec<u8>)>);
+
+impl Folder for Members {
+    fn names(&self) -> io::Result<Vec<String>> {
+        Ok(self.0.iter().map(|(name, _)| (*name).to_owned()).collect())
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadSeek + '_>> {
+        let found = self.0.iter().find(|(known, _)| *known == name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(Cursor::new(found.1.as_slice())))
+    }
+}
+
+#[test]
+fn members_of_a_directory_hold_data_of_their_own() {
+    let whole = examples(&[E1, E2, E3, E5, E6]);
+    let header = Recording { pieces: Vec::new(), ..whole.clone() };
+    let folder = Members(vec![("data", header.file()), ("data.0", whole.piece_records().0)]);
+    let profile = read(Input::Folder(&folder), &options(None), &Silent).expect("a profile");
+    assert_eq!(places(&profile), places(&read_file(&whole)));
 }
 
 #[test]

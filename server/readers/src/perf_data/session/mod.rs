@@ -20,7 +20,8 @@ use super::trace::{self, Decoding, FileBytes, PieceBytes, Timeline, Trace};
 use super::world::World;
 use super::{PerfDataError, limit};
 use crate::ReadOptions;
-use heatline_profile::{Event, EventId, Monitor, Problems, Profile, ProfileKind, SpeTable};
+use crate::spe::Decoded;
+use heatline_profile::{Event, EventId, Monitor, Problems, Profile, ProfileKind};
 use report::Counts;
 use rustc_hash::FxHashMap;
 use samples::Batch;
@@ -195,7 +196,11 @@ impl<'a> Session<'a> {
                 row.event.0 = row.event.0 - metric::FIRST + first_metric;
             }
         }
-        profile.spe = spe;
+        if let Some((first, last)) = spe.as_ref().and_then(|spe| spe.span) {
+            let (earliest, latest) = self.span.unwrap_or((first, last));
+            self.span = Some((earliest.min(first), latest.max(last)));
+        }
+        profile.spe = spe.map(|spe| spe.table);
         profile.threads = world.threads;
         profile.modules = world.modules.finish(&self.features.build_ids, &mut self.problems);
         profile.recording = self.features.into_recording();
@@ -209,7 +214,7 @@ impl<'a> Session<'a> {
         &mut self,
         files: &mut dyn FileBytes,
         monitor: &dyn Monitor,
-    ) -> Result<Option<SpeTable>, PerfDataError> {
+    ) -> Result<Option<Decoded>, PerfDataError> {
         let mut trace = std::mem::take(&mut self.trace);
         trace.events = self.events.iter().map(|event| (event.name.clone(), event.attr.clone())).collect();
         trace.cpu_id = self.features.cpu_id.clone();
