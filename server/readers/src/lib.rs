@@ -25,6 +25,8 @@ pub struct ReadOptions {
     pub cpus: Option<Vec<u32>>,
     /// What to read of Arm SPE data, and who is told of its packets and records.
     pub spe: spe::Options,
+    /// Who is told of the records of a perf.data file, one by one.
+    pub records: Option<perf_data::RecordSink>,
     /// Where to find binaries; without, stacks that were recorded as bytes (`--call-graph dwarf`) have one user frame.
     pub binaries: Option<Arc<dyn Binaries>>,
     /// How to read what the SPT format leaves open.

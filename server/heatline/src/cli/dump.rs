@@ -6,7 +6,7 @@ use crate::load::{profile_at, read_profile};
 use anyhow::{Context, bail};
 use clap::Args;
 use heatline_profile::{ProfileKind, Silent};
-use heatline_readers::{Input, ReadOptions, spe, spt};
+use heatline_readers::{Input, ReadOptions, perf_data, spe, spt};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[command(after_help = "Examples:
   heatline dump app.spt                      everything in an SPT file
   heatline dump app.spt --header --progid    only some of it; /header /progid say the same
-  heatline dump perf.data --format json      Arm SPE records, one object per line
+  heatline dump perf.data                    every record, and Arm SPE records where there are any
+  heatline dump perf.data --format json      one object per line
   heatline dump perf.data --packets          Arm SPE packets too")]
 pub struct DumpArgs {
     /// The profile.
@@ -77,7 +78,29 @@ pub fn run(args: DumpArgs) -> anyhow::Result<()> {
     }
     match kind_of(&path)? {
         Some(ProfileKind::Spt) => dump_spt(&path, &args),
-        _ => dump_spe(&path, &args),
+        kind => dump_records(&path, kind, &args),
+    }
+}
+
+/// A line of a perf.data dump.
+#[derive(serde::Serialize)]
+struct PerfRecord<'a> {
+    perf: &'a perf_data::RecordFields,
+}
+
+/// Standard output, and the first failure to write to it; what comes after it is dropped.
+struct Out {
+    writer: io::BufWriter<io::Stdout>,
+    failed: Option<io::Error>,
+    any: bool,
+}
+
+impl Out {
+    fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+        self.any = true;
+        if self.failed.is_none() {
+            self.failed = write(&mut self.writer).err();
+        }
     }
 }
 
@@ -107,26 +130,23 @@ fn dump_spt(path: &Path, args: &DumpArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Records are written as they are decoded; what could not be written ends the output, not the decoding.
-fn dump_spe(path: &Path, args: &DumpArgs) -> anyhow::Result<()> {
+/// Records are written as they are read; what could not be written ends the output, not the reading.
+fn dump_records(path: &Path, kind: Option<ProfileKind>, args: &DumpArgs) -> anyhow::Result<()> {
     let json = args.format == Format::Json;
-    let failure: Arc<Mutex<Option<io::Error>>> = Arc::default();
-    let failed = Arc::clone(&failure);
-    let seen = Arc::new(Mutex::new(false));
-    let any = Arc::clone(&seen);
-    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout());
-    let sink = spe::Sink::new(args.packets, move |item| {
-        *any.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.is_none() {
-            let last = matches!(item, spe::Item::Summary(_));
-            let written = write_item(&mut out, &item, json).and_then(|()| if last { out.flush() } else { Ok(()) });
-            *failed = written.err();
-        }
+    let writer = io::BufWriter::with_capacity(1 << 16, io::stdout());
+    let out = Arc::new(Mutex::new(Out { writer, failed: None, any: false }));
+    let lock = |out: &Mutex<Out>, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+        out.lock().unwrap_or_else(PoisonError::into_inner).write(|writer| write(writer));
+    };
+    let (spe_out, record_out) = (Arc::clone(&out), Arc::clone(&out));
+    let sink = spe::Sink::new(args.packets, move |item| lock(&spe_out, &|writer| write_item(writer, &item, json)));
+    let records = perf_data::RecordSink::new(move |record| {
+        lock(&record_out, &|writer| write_item(writer, &PerfRecord { perf: record }, json));
     });
     let options = ReadOptions {
         time: args.time.as_deref().map(time_range).transpose()?,
         cpus: args.cpu.as_deref().map(cpu_list).transpose()?,
+        records: Some(records),
         spe: spe::Options {
             modules: args.module.iter().map(|text| raw_module(text)).collect::<anyhow::Result<_>>()?,
             sink: Some(sink),
@@ -136,16 +156,19 @@ fn dump_spe(path: &Path, args: &DumpArgs) -> anyhow::Result<()> {
     };
     let profile = read_profile(path, &options, &Bar::new())?;
     super::output::warn(&profile.problems);
-    if let Some(error) = failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+    let flushed = out.writer.flush();
+    if let Some(error) = out.failed.take().or(flushed.err()) {
         return Err(error).context("standard output");
     }
-    if !*seen.lock().unwrap_or_else(PoisonError::into_inner) {
-        bail!("{}: no Arm SPE data in this recording", path.display());
+    if !out.any {
+        let kind = kind.map_or("file", ProfileKind::name);
+        bail!("{}: no records in this {kind}", path.display());
     }
     Ok(())
 }
 
-fn write_item(out: &mut dyn Write, item: &spe::Item, json: bool) -> io::Result<()> {
+fn write_item(out: &mut dyn Write, item: &impl serde::Serialize, json: bool) -> io::Result<()> {
     if json {
         serde_json::to_writer(&mut *out, item)?;
         return writeln!(out);
@@ -153,7 +176,11 @@ fn write_item(out: &mut dyn Write, item: &spe::Item, json: bool) -> io::Result<(
     let value = serde_json::to_value(item)?;
     for (kind, fields) in value.as_object().into_iter().flatten() {
         write!(out, "{kind}")?;
-        for (name, value) in fields.as_object().into_iter().flatten() {
+        // What a record is and where come first, whatever their names.
+        let is_first = |name: &str| ["type", "offset"].contains(&name);
+        let (first, rest): (Vec<_>, Vec<_>) =
+            fields.as_object().into_iter().flatten().partition(|(name, _)| is_first(name));
+        for (name, value) in first.into_iter().rev().chain(rest) {
             write!(out, "  {name} {}", plain(value))?;
         }
         writeln!(out)?;

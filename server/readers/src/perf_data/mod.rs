@@ -14,6 +14,7 @@ mod bytes;
 mod chains;
 mod compressed;
 mod deferred;
+mod describe;
 mod directory;
 mod elf;
 mod features;
@@ -32,6 +33,7 @@ pub(crate) mod trace;
 mod unwind;
 pub(crate) mod world;
 
+pub use describe::{FieldValue, RecordFields, RecordSink};
 pub use directory::{FOLDER_MEMBER, read_folder};
 
 use crate::{ReadOptions, ReadSeek};

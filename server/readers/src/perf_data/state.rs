@@ -28,6 +28,7 @@ pub(crate) mod record_type {
     pub const TRACING_DATA: u32 = 66;
     pub const BUILD_ID: u32 = 67;
     pub const FINISHED_ROUND: u32 = 68;
+    pub const ID_INDEX: u32 = 69;
     pub const AUXTRACE_INFO: u32 = 70;
     pub const AUXTRACE: u32 = 71;
     pub const EVENT_UPDATE: u32 = 78;

@@ -44,6 +44,8 @@ pub(crate) struct World {
     pub threads: Vec<Thread>,
     /// Markers in chains that mean nothing to us.
     pub unknown_markers: u64,
+    /// Whether the kernel hid its addresses from the recorder, so that it could not say where the kernel lies.
+    pub kernel_hidden: bool,
     /// Processes whose inherited mappings were dropped because of [`MOST_COPIED_MAPPINGS`].
     pub dropped_mappings: u64,
     thread_ids: HashMap<Thread, ThreadId>,
@@ -327,6 +329,7 @@ impl World {
         let name = kernel_name(&new.path);
         if name.starts_with("[kernel.kallsyms") || name.starts_with("[kernel.vmlinux") {
             let module = self.modules.kernel(name);
+            self.kernel_hidden |= new.start == 0;
             self.kernel_text = Some(Mapping { start: new.start, end, file_offset: None, module });
         } else {
             let module = self.modules.kernel_module(name);

@@ -3,9 +3,12 @@
 use super::oracle::{assert_same, of_ours, of_perf};
 use super::recording::Scratch;
 use super::writer::{EventSpec, IN_KERNEL, IN_USER, KERNEL, Order, SAMPLE_TYPE, USER, Writer, build_id_section};
+use expect_test::expect;
 use heatline_profile::{CodeAddress, ModuleKind, Profile, Silent};
+use heatline_readers::perf_data::RecordSink;
 use heatline_readers::{Input, ReadError, ReadOptions};
 use std::io::{self, Cursor, Read};
+use std::sync::{Arc, Mutex};
 
 const APP: &str = "/usr/bin/app";
 const LIB: &str = "/usr/lib/lib.so";
@@ -333,6 +336,28 @@ fn a_call_stack_of_branches_completes_the_chain_with_the_places_of_the_calls() {
     let profile = read(&writer.file(&[]));
     assert_eq!(rows(&profile), ["1x1 app app@0x104 app@0x20 app@0x30"]);
     assert_eq!(profile.events.len(), 1);
+}
+
+#[test]
+fn every_record_can_be_looked_at() {
+    let mut writer = begin(Order::Little);
+    writer.sample(P, 10, 5, &[USER, 0x40_0010]);
+    writer.round();
+    writer.record(63, 0, &[0; 8]);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let lines = seen.clone();
+    let sink = RecordSink::new(move |record| {
+        lines.lock().unwrap().push(serde_json::to_string(record).unwrap());
+    });
+    read_with(&writer.file(&[]), &ReadOptions { records: Some(sink), ..ReadOptions::default() }).unwrap();
+    expect![[r#"
+        {"type":"COMM","offset":248,"pid":100,"tid":100,"comm":"app","cpu":0,"size":48}
+        {"type":"MMAP2","offset":296,"mode":"user","pid":100,"address":"0x400000","length":"0x1000","file_offset":"0x1000","path":"/usr/bin/app","inode":1,"cpu":0,"size":112}
+        {"type":"MMAP2","offset":408,"mode":"user","pid":100,"address":"0x7f000000","length":"0x2000","file_offset":"0x0","path":"/usr/lib/lib.so","inode":2,"cpu":0,"size":112}
+        {"type":"SAMPLE","offset":520,"event":"cpu-clock","mode":"user","ip":"0x400010","pid":100,"tid":100,"time":10,"cpu":2,"period":5,"callchain":["0xfffffffffffffe00","0x400010"],"size":72}
+        {"type":"FINISHED_ROUND","offset":592,"size":8}
+        {"type":"TYPE_63","offset":600,"cpu":0,"size":16}"#]]
+    .assert_eq(&seen.lock().unwrap().join("\n"));
 }
 
 /// Reads at most so many bytes at once.

@@ -10,6 +10,7 @@ use super::branches::{self, metric};
 use super::bytes::Order;
 use super::compressed::Inflater;
 use super::deferred::Deferred;
+use super::describe::{self, Known, RecordFields};
 use super::features::Features;
 use super::folding::Folding;
 use super::header::Header;
@@ -236,6 +237,27 @@ impl<'a> Session<'a> {
         Ok(table)
     }
 
+    fn describe(&self, record: &Record<'_>) -> RecordFields {
+        let first = self.layouts.first();
+        let id = first.and_then(|layout| match record.kind {
+            kind::SAMPLE => layout.sample_id(record.body, self.order),
+            _ => layout.trailer_id(record.body, self.order),
+        });
+        let by_id = id.and_then(|id| self.event_ids.get(&id)).map_or(0, |&event| event as usize);
+        let event = self.events.get(by_id);
+        let described = self.features.events.get(by_id).map(|described| described.name.clone());
+        let name = event.and_then(|event| event.name.clone()).or(described);
+        describe::describe(
+            record,
+            &Known {
+                attr: event.map(|event| &event.attr),
+                layout: self.layouts.get(by_id),
+                name: name.or_else(|| event.map(|event| event.event().name)),
+                order: self.order,
+            },
+        )
+    }
+
     /// Names from the event-description section go to the events with the same ids, or else the same place.
     fn name_events(&mut self) {
         for (place, described) in self.features.events.iter().enumerate() {
@@ -259,6 +281,9 @@ impl Visit for Session<'_> {
             let rest = bytes.get(progress.used..).unwrap_or(&[]);
             match Record::split(rest, offset + progress.used as u64, self.order) {
                 Ok(Some((record, size))) => {
+                    if let Some(sink) = &self.options.records {
+                        sink.take(&self.describe(&record));
+                    }
                     if record.kind == kind::SAMPLE {
                         self.sample(record, &mut batch);
                     } else {

@@ -57,7 +57,13 @@ impl Session<'_> {
     pub(super) fn note_counts(&mut self) {
         let world = &self.folding.world;
         let (short, first_short) = self.counts.short.map_or((0, None), |(count, at)| (count, Some(FileOffset(at))));
-        let notes: [(&str, u64, Option<FileOffset>, &str); 10] = [
+        let notes: [(&str, u64, Option<FileOffset>, &str); 11] = [
+            (
+                "kernel-hidden",
+                u64::from(world.kernel_hidden),
+                None,
+                "the kernel hid its addresses from the recorder; record as root or set kernel.kptr_restrict to 0",
+            ),
             (
                 "stacks-not-walked",
                 self.counts.not_walked,
