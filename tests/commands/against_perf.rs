@@ -11,7 +11,7 @@
 use super::lab::{Lab, report};
 use super::perf;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Weight and samples by place.
@@ -137,6 +137,39 @@ fn frame_pointer_chains_of_threads_and_processes() {
     let profile = lab.record("perf.data", &["-e", "cpu-clock:u", "-c", "250000", "--call-graph", "fp"]);
     compare(&profile, &["cpu-clock:u"], true);
     filters_equal_perfs(&profile);
+    calls_equal_perfs(&profile);
+}
+
+/// Every edge between two functions compiled here, once per sample, as summed from the chains of `perf script`.
+fn calls_equal_perfs(profile: &Path) {
+    let mut expected: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for (weight, frames) in perf::chains(profile) {
+        let ours = |frame: &(String, Option<String>)| OURS.contains(&frame.0.as_str()) && frame.1.is_some();
+        let pairs = frames.windows(2).filter(|pair| pair.iter().all(ours));
+        let edges: BTreeSet<_> = pairs.map(|pair| (pair[1].1.clone().unwrap(), pair[0].1.clone().unwrap())).collect();
+        for (caller, callee) in edges.into_iter().filter(|(_, callee)| !callee.ends_with("@plt") && callee != "_init") {
+            *expected.entry((caller, callee)).or_default() += weight;
+        }
+    }
+    let document = report(profile, &["--no-inline", "--calls"]);
+    let mut found: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for row in rows(&document).iter().filter(|row| is_ours(row) && row.get("function").is_some()) {
+        for call in row["callees"].as_array().unwrap().iter().filter(|call| is_ours(call)) {
+            if let Some(callee) = text(call, "function").filter(|callee| !callee.ends_with("@plt")) {
+                let weight = call["cost"]["weight"].as_u64().unwrap();
+                *found.entry((text(row, "function").unwrap(), callee)).or_default() += weight;
+            }
+        }
+    }
+    assert_eq!(found, expected);
+    assert!(found.len() >= 8 && found.contains_key(&("even".into(), "odd".into())), "{found:?}");
+    // The same edge seen from the callee.
+    let edge = |row: &str, list: &str, other: &str| {
+        let row = rows(&document).iter().find(|found| text(found, "function").as_deref() == Some(row)).unwrap();
+        let call = row[list].as_array().unwrap().iter().find(|call| call["function"] == other).unwrap();
+        call["cost"].clone()
+    };
+    assert_eq!(edge("even", "callees", "odd"), edge("odd", "callers", "even"));
 }
 
 /// Thread filters choose samples, module filters choose rows; the whole stays the whole.

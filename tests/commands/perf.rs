@@ -46,3 +46,23 @@ pub fn symbol(text: &str) -> Option<String> {
     let name = text.get(4..).unwrap_or(text).trim();
     (!name.starts_with("0x") && !name.is_empty() && name != "[unknown]").then(|| name.to_owned())
 }
+
+/// The chains of `perf script` as (module, function), innermost first, with the weight of each sample. The same address
+/// look-up as `perf report`: no inlined frames.
+pub fn chains(profile: &Path) -> Vec<(u64, Vec<(String, Option<String>)>)> {
+    let mut command = perf();
+    command.args(["script", "-f", "--no-inline", "-F", "period,ip,sym,dso", "-i"]).arg(profile);
+    let output = command.output().expect("perf is installed");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let mut chains: Vec<(u64, Vec<(String, Option<String>)>)> = Vec::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let text = line.trim();
+        if let Ok(weight) = text.parse() {
+            chains.push((weight, Vec::new()));
+        } else if let Some((frame, dso)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+            let name = frame.split_once(' ').map(|(_, name)| name.to_owned()).filter(|name| name != "[unknown]");
+            chains.last_mut().expect("a sample").1.push((module(dso), name));
+        }
+    }
+    chains
+}

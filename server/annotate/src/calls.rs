@@ -37,6 +37,28 @@ pub struct Calls {
 }
 
 impl CostTable {
+    /// The whole measured call graph: every edge, caller first, each once per sample. One walk over the stacks.
+    pub fn call_graph(&self) -> Vec<(Party, Party, Cost)> {
+        let mut edges: FxHashMap<(Party, Party), (Tally, u32)> = FxHashMap::default();
+        self.model.tree.walk(&self.sums, |visit| match visit {
+            Visit::Enter(node) => self.pairs_of(node, |caller, callee| {
+                let (tally, depth) = edges.entry((caller.party, callee.party)).or_default();
+                if *depth == 0 {
+                    *tally += self.sums[node as usize];
+                }
+                *depth += 1;
+            }),
+            Visit::Leave(node) => self.pairs_of(node, |caller, callee| {
+                edges.entry((caller.party, callee.party)).or_default().1 -= 1;
+            }),
+        });
+        let cost = |tally| Cost::new(tally, self.whole());
+        let mut graph: Vec<_> =
+            edges.into_iter().map(|((caller, callee), (tally, _))| (caller, callee, cost(tally))).collect();
+        graph.sort_by_key(|&(caller, callee, cost)| (std::cmp::Reverse(cost.weight), caller, callee));
+        graph
+    }
+
     /// The calls of one function.
     pub fn calls_of_function(&self, function: FunctionId) -> Calls {
         self.calls(|frame| frame.function == Some(function))
@@ -62,24 +84,39 @@ impl CostTable {
     }
 
     fn edges_of(&self, node: u32, is_part: &impl Fn(&ModelFrame) -> bool, mut emit: impl FnMut(Edge)) {
-        let party = |frame: &ModelFrame, node: u32| {
-            frame.function.map_or_else(
-                || Party::Unnamed(self.model.module_of[self.model.node_location[node as usize].0 as usize]),
-                Party::Function,
-            )
-        };
-        let frames = self.frames(node);
-        let outer = self.model.tree.parent(node).map(|parent| (&self.frames(parent)[0], parent));
-        for (at, callee) in frames.iter().enumerate() {
-            let Some((caller, caller_node)) = frames.get(at + 1).map(|f| (f, node)).or(outer) else { continue };
-            if is_part(callee) {
-                emit(Edge::From(party(caller, caller_node)));
+        self.pairs_of(node, |caller, callee| {
+            if is_part(callee.frame) {
+                emit(Edge::From(caller.party));
             }
-            if is_part(caller) {
-                emit(Edge::To(party(callee, node)));
+            if is_part(caller.frame) {
+                emit(Edge::To(callee.party));
+            }
+        });
+    }
+
+    /// The calls that lead to a node and through its inlined frames: caller and callee.
+    fn pairs_of(&self, node: u32, mut emit: impl FnMut(End<'_>, End<'_>)) {
+        let frames = self.frames(node);
+        let outer = self.model.tree.parent(node).map(|parent| self.end(&self.frames(parent)[0], parent));
+        for (at, callee) in frames.iter().enumerate() {
+            let caller = frames.get(at + 1).map(|frame| self.end(frame, node)).or(outer);
+            if let Some(caller) = caller {
+                emit(caller, self.end(callee, node));
             }
         }
     }
+
+    fn end<'a>(&self, frame: &'a ModelFrame, node: u32) -> End<'a> {
+        let module = || self.model.module_of[self.model.node_location[node as usize].0 as usize];
+        End { frame, party: frame.function.map_or_else(|| Party::Unnamed(module()), Party::Function) }
+    }
+}
+
+/// One end of a call.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    frame: &'a ModelFrame,
+    party: Party,
 }
 
 #[derive(Clone, Copy)]

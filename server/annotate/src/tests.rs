@@ -294,6 +294,20 @@ fn an_edge_counts_once_per_sample_however_deep_the_recursion() {
 }
 
 #[test]
+fn the_call_graph_has_the_edges_of_every_function() {
+    let table = table(RECURSION, true, Filter::default());
+    let name = |party: Party| match party {
+        Party::Function(id) => table.model().function(id).name.clone(),
+        Party::Unnamed(_) => "?".into(),
+    };
+    let graph = table.call_graph();
+    let text: Vec<String> =
+        graph.iter().map(|(from, to, cost)| format!("{} > {} {}", name(*from), name(*to), cost.weight.0)).collect();
+    expect!["main > fn1 6000, fn1 > fn2 5000, main > fn3 4000, fn3 > fn3 4000, fn2 > fn1 3000"]
+        .assert_eq(&text.join(", "));
+}
+
+#[test]
 fn lines_have_callers_and_callees_too() {
     let annotations =
         Annotations::new(Arc::new(table(LINES, true, Filter::default())), None, AnnotationOptions::default());

@@ -7,9 +7,11 @@ mod table;
 use super::options::{Format, ProfileArgs};
 use super::output::{print, print_json};
 use super::session::Session;
+use anyhow::bail;
 use clap::{Args, ValueEnum};
-use heatline_annotate::{By, CostTable, Metric, Row, Selection};
+use heatline_annotate::{By, Call, Calls, CostTable, Metric, Party, Row, Selection};
 use heatline_profile::EventId;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) use table::write_heading;
@@ -21,6 +23,7 @@ pub(super) use table::write_heading;
   heatline report perf.data --by line --limit 20  the twenty hottest lines
   heatline report perf.data --dso libz.so.1       only functions of one module
   heatline report perf.data --format json         for programs
+  heatline report perf.data --calls               functions with callers and callees
   heatline report perf.data --coverage            what could not be resolved, and why")]
 pub struct ReportArgs {
     #[command(flatten)]
@@ -28,6 +31,9 @@ pub struct ReportArgs {
     /// By what rows are told apart.
     #[arg(long, value_enum, default_value = "function")]
     by: RowKind,
+    /// With each function also its callers and callees, as measured.
+    #[arg(long)]
+    calls: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -44,13 +50,17 @@ enum RowKind {
 struct ReportRow {
     row: Row,
     event: Option<EventId>,
+    calls: Option<Calls>,
 }
 
 /// Runs the command.
 pub fn run(args: ReportArgs) -> anyhow::Result<()> {
     let session = Session::open(&args.profile)?;
     let only_coverage = args.profile.coverage;
-    let rows = if only_coverage { Vec::new() } else { rows(&session, args.by) };
+    let mut rows = if only_coverage { Vec::new() } else { rows(&session, args.by) };
+    if args.calls {
+        add_calls(&session, args.by, &mut rows)?;
+    }
     let most = args.profile.most_rows();
     let shown = &rows[..rows.len().min(most)];
     match args.profile.format {
@@ -62,6 +72,26 @@ pub fn run(args: ReportArgs) -> anyhow::Result<()> {
     }
 }
 
+/// Gives each function its callers and callees.
+fn add_calls(session: &Session, by: RowKind, rows: &mut [ReportRow]) -> anyhow::Result<()> {
+    if by != RowKind::Function {
+        bail!("--calls: only functions call; leave --by out or say --by function");
+    }
+    if !session.table.has_inclusive() {
+        bail!("--calls: this metric was recorded without stacks, so nothing is known of calls");
+    }
+    let mut calls: HashMap<Party, Calls> = HashMap::new();
+    for (caller, callee, cost) in session.table.call_graph() {
+        calls.entry(callee).or_default().callers.push(Call { party: caller, cost });
+        calls.entry(caller).or_default().callees.push(Call { party: callee, cost });
+    }
+    for row in rows {
+        let party = row.row.function.map(Party::Function).or(row.row.module.map(Party::Unnamed));
+        row.calls = Some(party.and_then(|party| calls.remove(&party)).unwrap_or_default());
+    }
+    Ok(())
+}
+
 fn rows(session: &Session, by: RowKind) -> Vec<ReportRow> {
     let by = match by {
         RowKind::Line => By::Line,
@@ -71,7 +101,7 @@ fn rows(session: &Session, by: RowKind) -> Vec<ReportRow> {
         RowKind::Thread => By::Thread,
         RowKind::Event => return event_rows(session),
     };
-    session.table.rows(by).into_iter().map(|row| ReportRow { row, event: None }).collect()
+    session.table.rows(by).into_iter().map(|row| ReportRow { row, event: None, calls: None }).collect()
 }
 
 /// One row per event, each of its own whole.
@@ -82,7 +112,7 @@ fn event_rows(session: &Session) -> Vec<ReportRow> {
         .map(|event| {
             let selection = Selection { metric: Metric::sum(event), ..session.table.selection().clone() };
             let exclusive = CostTable::new(Arc::clone(model), selection).selected();
-            ReportRow { row: Row { exclusive, ..Row::default() }, event: Some(event) }
+            ReportRow { row: Row { exclusive, ..Row::default() }, event: Some(event), calls: None }
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use super::ReportRow;
 use super::spe::SpeJson;
 use crate::cli::output::{CostJson, ProblemJson, problems_json};
 use crate::cli::session::Session;
-use heatline_annotate::{Coverage, ModuleCoverage};
+use heatline_annotate::{Call, Coverage, ModuleCoverage, Party};
 use heatline_profile::{EventId, ProfileKind};
 use heatline_readers::spt;
 use serde::Serialize;
@@ -96,6 +96,31 @@ pub struct RowJson {
     pub inclusive: Option<CostJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     spe: Option<SpeJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callers: Option<Vec<CallJson>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callees: Option<Vec<CallJson>>,
+}
+
+/// The other end of a call.
+#[derive(Serialize)]
+struct CallJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<String>,
+    module: String,
+    cost: CostJson,
+}
+
+fn calls(session: &Session, calls: &[Call]) -> Vec<CallJson> {
+    let model = &session.loaded.model;
+    let json = |call: &Call| {
+        let (function, module) = match call.party {
+            Party::Function(id) => (Some(model.function(id).name.clone()), model.function(id).module),
+            Party::Unnamed(module) => (None, module),
+        };
+        CallJson { function, module: model.profile().module(module).base_name().to_owned(), cost: call.cost.into() }
+    };
+    calls.iter().map(json).collect()
 }
 
 pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
@@ -152,7 +177,7 @@ fn coverage(session: &Session, coverage: &Coverage) -> CoverageJson {
     }
 }
 
-pub fn row(session: &Session, ReportRow { row, event }: &ReportRow) -> RowJson {
+pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow) -> RowJson {
     let model = &session.loaded.model;
     let profile = model.profile();
     let thread = row.thread.map(|id| profile.thread(id));
@@ -170,5 +195,7 @@ pub fn row(session: &Session, ReportRow { row, event }: &ReportRow) -> RowJson {
         exclusive: exclusive.then(|| row.exclusive.into()),
         inclusive: row.inclusive.map(CostJson::from),
         spe: row.spe.as_deref().map(SpeJson::from),
+        callers: edges.as_ref().map(|edges| calls(session, &edges.callers)),
+        callees: edges.as_ref().map(|edges| calls(session, &edges.callees)),
     }
 }

@@ -3,8 +3,8 @@
 use super::{ReportRow, document};
 use crate::cli::output::{Table, colour};
 use crate::cli::session::Session;
-use heatline_annotate::Cost;
 use heatline_annotate::text::{amount, count, coverage_sentence, samples};
+use heatline_annotate::{Call, Cost, Party};
 use heatline_profile::{EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
@@ -16,6 +16,10 @@ pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: u
         Table::new(&[">exclusive", ">inclusive", ">samples", "event", "thread", "function", "source", "module"]);
     for row in shown {
         table.push(cells(session, row));
+        for (arrow, calls) in row.calls.iter().flat_map(|calls| [("  ← ", &calls.callers), ("  → ", &calls.callees)])
+        {
+            calls.iter().take(MOST_CALLS).for_each(|call| table.push(call_cells(session, arrow, call)));
+        }
     }
     table.drop_empty();
     table.write(out, colour())?;
@@ -58,7 +62,25 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     writeln!(out)
 }
 
-fn cells(session: &Session, ReportRow { row, event }: &ReportRow) -> Vec<String> {
+/// So many callers and callees are shown with a function.
+const MOST_CALLS: usize = 5;
+
+/// A caller or callee under its function: the cost of the call is inclusive.
+fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
+    let model = &session.loaded.model;
+    let (name, module) = match call.party {
+        Party::Function(id) => (shorten(&model.function(id).name), model.function(id).module),
+        Party::Unnamed(module) => ("[no symbol]".to_owned(), module),
+    };
+    let mut cells = vec![String::new(); 8];
+    cells[1] = call.cost.percent.map_or_else(String::new, |percent| percent.to_string());
+    cells[2] = count(call.cost.samples);
+    cells[5] = format!("{arrow}{name}");
+    cells[7] = model.profile().module(module).base_name().to_owned();
+    cells
+}
+
+fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<String> {
     let model = &session.loaded.model;
     let profile = model.profile();
     let percent = |cost: Cost| cost.percent.map_or_else(String::new, |percent: Percent| percent.to_string());
