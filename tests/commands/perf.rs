@@ -47,14 +47,16 @@ pub fn symbol(text: &str) -> Option<String> {
     (!name.starts_with("0x") && !name.is_empty() && name != "[unknown]").then(|| name.to_owned())
 }
 
-/// The chains of `perf script` as (module, function), innermost first, with the weight of each sample. The same address
-/// look-up as `perf report`: no inlined frames.
-pub fn chains(profile: &Path) -> Vec<(u64, Vec<(String, Option<String>)>)> {
+/// A sample: its weight, and its frames as module and function, innermost first.
+pub type Chain = (u64, Vec<(String, Option<String>)>);
+
+/// The chains of `perf script` as it looks addresses up for `perf report`: without inlined frames.
+pub fn chains(profile: &Path) -> Vec<Chain> {
     let mut command = perf();
     command.args(["script", "-f", "--no-inline", "-F", "period,ip,sym,dso", "-i"]).arg(profile);
     let output = command.output().expect("perf is installed");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    let mut chains: Vec<(u64, Vec<(String, Option<String>)>)> = Vec::new();
+    let mut chains: Vec<Chain> = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let text = line.trim();
         if let Ok(weight) = text.parse() {
