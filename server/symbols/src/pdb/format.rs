@@ -6,15 +6,14 @@
 //! drops the rows that hide code, lets rows reach past gaps, and panics or allocates without measure on damage.
 
 use super::names::NameKey;
+use super::types::Extents;
 use crate::Storage;
 use crate::storage::read_part;
 use pdb_addr2line::{ModuleProvider, TypeFormatter, TypeFormatterFlags};
 use pdb2::{
-    AddressMap, DebugInformation, FallibleIterator, IdData, IdIndex, IdInformation, ItemFinder, ItemIndex, Module,
-    ModuleInfo, PDB, PdbInternalSectionOffset, Rva, Source, SourceSlice, SourceView, StreamIndex, StringRef,
-    StringTable, TypeData, TypeIndex, TypeInformation,
+    AddressMap, DebugInformation, FallibleIterator, IdIndex, Module, ModuleInfo, PDB, PdbInternalSectionOffset, Rva,
+    Source, SourceSlice, SourceView, StreamIndex, StringRef, StringTable, TypeIndex,
 };
-use rustc_hash::FxHashMap;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
@@ -23,12 +22,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) use pdb2::Error;
 
-/// Types nested deeper than this are not written out; it bounds the stack.
-const DEEPEST_TYPE: usize = 48;
+/// The streams of types and of functions and scopes that are not types.
+const TYPES: u16 = 2;
+const IDS: u16 = 4;
 /// A name longer than this is cut off; types can be shared so that names double at each step.
 const LONGEST_NAME: usize = 1 << 12;
-/// A name that more types than this are behind is written without parameters.
-const MOST_TYPES: usize = 1 << 12;
 /// More modules than any linker writes, and than a section contribution can name.
 const MOST_MODULES: usize = 1 << 16;
 /// More contributions than the largest binaries have.
@@ -201,6 +199,10 @@ impl File {
 
     /// The name of each function, with parameters where its type is known. `None` where that cannot be told.
     pub fn names(mut self, keys: &[&NameKey]) -> Vec<Option<String>> {
+        let mut stream = |number| self.pdb.raw_stream(StreamIndex(number)).ok().flatten();
+        let (raw_types, raw_ids) = (stream(TYPES), stream(IDS));
+        let extents = Extents::read(raw_types.as_deref().unwrap_or_default(), raw_ids.as_deref().unwrap_or_default());
+        drop((raw_types, raw_ids));
         let types = self.pdb.type_information().ok();
         let ids = self.pdb.id_information().ok();
         // A type takes four bytes at least. A table is made for as many as there are said to be.
@@ -218,7 +220,7 @@ impl File {
         let flags = TypeFormatterFlags::default();
         let formatter =
             TypeFormatter::new_from_parts(&provider, modules, &self.debug, &types, &ids, strings.as_ref(), flags);
-        let mut extents = Extents::new(&types, &ids);
+
         keys.iter()
             .map(|key| {
                 let plain = || key.plain().map(str::to_owned);
@@ -267,110 +269,6 @@ impl ModuleProvider<'static> for Provider {
         let read = || self.pdb.lock().ok().and_then(|mut pdb| pdb.module_info(module).ok().flatten());
         Ok(info.get_or_init(read).as_ref())
     }
-}
-
-/// How large types are when written out: the formatter recurses into them, and a damaged file can nest them without end
-/// or so that they double at each step.
-struct Extents<'a> {
-    types: ItemFinder<'a, TypeIndex>,
-    ids: ItemFinder<'a, IdIndex>,
-    known: FxHashMap<u32, Extent>,
-}
-
-/// How deep something is nested and of how many types it consists, a type as often as it occurs. Saturates.
-#[derive(Clone, Copy, Default)]
-struct Extent {
-    depth: usize,
-    types: usize,
-}
-
-impl Extent {
-    /// More than is written out.
-    const TOO_MUCH: Extent = Extent { depth: DEEPEST_TYPE + 1, types: MOST_TYPES + 1 };
-
-    fn fits(self) -> bool {
-        self.depth <= DEEPEST_TYPE && self.types <= MOST_TYPES
-    }
-
-    /// Of something that holds both.
-    fn and(self, other: Extent) -> Extent {
-        Extent { depth: self.depth.max(other.depth), types: self.types.saturating_add(other.types) }
-    }
-
-    fn nested(self) -> Extent {
-        Extent { depth: self.depth + 1, types: self.types.saturating_add(1) }
-    }
-}
-
-impl<'a> Extents<'a> {
-    fn new(types: &'a TypeInformation<'_>, ids: &'a IdInformation<'_>) -> Self {
-        let known = FxHashMap::default();
-        Extents { types: complete(types.finder(), types.iter()), ids: complete(ids.finder(), ids.iter()), known }
-    }
-
-    fn allow(&mut self, key: &NameKey) -> bool {
-        let extent = match key {
-            NameKey::Procedure { type_index, .. } => self.of_type(TypeIndex(*type_index), 0),
-            NameKey::Inlinee { id, .. } => self.of_id(IdIndex(*id), 0),
-        };
-        extent.fits()
-    }
-
-    /// `outer` is how deep the recursion is already.
-    fn of_id(&mut self, index: IdIndex, outer: usize) -> Extent {
-        if outer > DEEPEST_TYPE {
-            return Extent::TOO_MUCH;
-        }
-        let Some(data) = self.ids.find(index).ok().and_then(|item| item.parse().ok()) else { return Extent::default() };
-        let (scope, types) = match data {
-            IdData::Function(f) => (f.scope, vec![f.function_type]),
-            IdData::MemberFunction(f) => (None, vec![f.parent, f.function_type]),
-            IdData::StringList(list) => (None, list.substrings),
-            _ => (None, Vec::new()),
-        };
-        let scope = scope.map_or(Extent::default(), |scope| self.of_id(scope, outer + 1));
-        self.of_all(&types, outer).and(scope).nested()
-    }
-
-    fn of_type(&mut self, index: TypeIndex, outer: usize) -> Extent {
-        if outer > DEEPEST_TYPE {
-            return Extent::TOO_MUCH;
-        }
-        if let Some(known) = self.known.get(&index.0) {
-            return *known;
-        }
-        let Some(data) = self.types.find(index).ok().and_then(|item| item.parse().ok()) else {
-            return Extent::default();
-        };
-        let inner: Vec<TypeIndex> = match data {
-            TypeData::Pointer(t) => t.containing_class.into_iter().chain([t.underlying_type]).collect(),
-            TypeData::Modifier(t) => vec![t.underlying_type],
-            TypeData::Procedure(t) => t.return_type.into_iter().chain([t.argument_list]).collect(),
-            TypeData::MemberFunction(t) => {
-                t.this_pointer_type.into_iter().chain([t.return_type, t.class_type, t.argument_list]).collect()
-            }
-            TypeData::ArgumentList(t) => t.arguments,
-            TypeData::Array(t) => vec![t.element_type, t.indexing_type],
-            TypeData::Bitfield(t) => vec![t.underlying_type],
-            TypeData::Enumeration(t) => vec![t.underlying_type],
-            _ => Vec::new(),
-        };
-        let extent = self.of_all(&inner, outer).nested();
-        self.known.insert(index.0, extent);
-        extent
-    }
-
-    fn of_all(&mut self, types: &[TypeIndex], outer: usize) -> Extent {
-        types.iter().fold(Extent::default(), |sum, index| sum.and(self.of_type(*index, outer + 1)))
-    }
-}
-
-/// A finder that knows all items up to the first damaged one.
-fn complete<'a, I: ItemIndex>(mut finder: ItemFinder<'a, I>, mut items: pdb2::ItemIter<'a, I>) -> ItemFinder<'a, I> {
-    while let Ok(Some(_)) = items.next() {
-        finder.update(&items);
-    }
-    finder
 }
 
 impl From<PdbInternalSectionOffset> for Place {

@@ -15,6 +15,7 @@ mod module;
 mod names;
 mod publics;
 mod symbols;
+mod types;
 
 pub use identity::IdentityMatch;
 pub(crate) use identity::{PdbIdentity, is_pdb};
