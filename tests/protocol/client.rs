@@ -128,11 +128,26 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Sends a request and returns how long it took until its answer was there, not yet understood.
+    /// Sends a request and returns how long it took until its answer was there, not yet understood. The answer is
+    /// forgotten.
     #[track_caller]
     pub fn time(&mut self, begin: Instant, method: &str, params: Value) -> Duration {
-        self.call(method, params);
-        self.arrived - begin
+        let id = self.post(method, params);
+        let key = Value::from(id).to_string();
+        let answer = self.until(|client| client.answers.contains_key(&key).then_some(client.arrived));
+        let answered = self.answers.remove(&key).unwrap_or_default();
+        assert!(answered.iter().all(|answer| answer.get("error").is_none()), "{method}: {answered:?}");
+        answer - begin
+    }
+
+    /// The processor time that the server has used so far, where the system tells it.
+    pub fn server_time(&self) -> Duration {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let used = |task: std::fs::DirEntry| {
+            let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+        };
+        tasks.filter_map(used).sum()
     }
 
     /// Sends a request that must fail and returns the error's code.

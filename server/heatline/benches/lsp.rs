@@ -2,7 +2,7 @@
 //!
 //! Makes a program of that size, records it, starts the server that was built for benchmarks and asks it. The same is
 //! asked of clangd (`clangd-19`, else `clangd`) on the same file, where there is one and it has such a request. Prints
-//! median and 99th percentile.
+//! median and 99th percentile, and the processor time that the server used, which says more on a busy machine.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark records, starts servers and prints")]
 
 #[path = "../../../tests/protocol/client.rs"]
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const LINES: usize = 10_000;
 const COSTED: usize = 2_000;
-const ROUNDS: u64 = 300;
+const ROUNDS: u32 = 300;
 
 fn main() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -68,32 +68,44 @@ fn run(root: &Path, program: &str, arguments: &[&str]) {
 fn measure(who: &str, client: &mut Client, uri: &str) {
     let document = json!({ "textDocument": { "uri": uri } });
     let hints = "textDocument/inlayHint";
-    report(who, "hints of 60 lines", times(|round, now| client.time(now, hints, part(uri, line(round)))));
-    report(who, "hints of the whole file", times(|_, now| client.time(now, hints, all_of(uri))));
-    report(who, "code lenses", times(|_, now| client.time(now, "textDocument/codeLens", document.clone())));
+    report(
+        who,
+        "hints of 60 lines",
+        times(client, |client, round, now| client.time(now, hints, part(uri, line(round)))),
+    );
+    report(who, "hints of the whole file", times(client, |client, _, now| client.time(now, hints, all_of(uri))));
+    report(
+        who,
+        "code lenses",
+        times(client, |client, _, now| client.time(now, "textDocument/codeLens", document.clone())),
+    );
     // The functions begin every hundred lines; their third line has cost.
     let costed = |round: u64| at(uri, round % 100 * 100 + 4);
-    report(who, "hover", times(|round, now| client.time(now, "textDocument/hover", costed(round))));
-    report(who, "heat of the whole file", times(|_, now| client.time(now, "heatline/heat", document.clone())));
+    report(who, "hover", times(client, |client, round, now| client.time(now, "textDocument/hover", costed(round))));
+    report(
+        who,
+        "heat of the whole file",
+        times(client, |client, _, now| client.time(now, "heatline/heat", document.clone())),
+    );
     // An edit has no answer: it is timed together with the cheapest request behind it, and that request alone.
     let status = "heatline/status";
-    report(who, "status", times(|_, now| client.time(now, status, json!({}))));
+    report(who, "status", times(client, |client, _, now| client.time(now, status, json!({}))));
     let mut version = 1;
     let mut edit = |client: &mut Client, line: u64| {
         version += 1;
         client.edit(uri, version, [line, 0, line, 0], if version % 2 == 0 { "\n" } else { "x" });
     };
-    let edited = times(|round, now| {
+    let edited = times(client, |client, round, now| {
         edit(client, line(round));
         client.time(now, status, json!({}))
     });
     report(who, "didChange, then status", edited);
-    let edited = times(|round, now| {
+    let edited = times(client, |client, round, now| {
         edit(client, line(round));
         client.time(now, hints, part(uri, line(round)))
     });
     report(who, "edit to new hints of 60 lines", edited);
-    let edited = times(|round, now| {
+    let edited = times(client, |client, round, now| {
         edit(client, line(round));
         client.time(now, hints, all_of(uri))
     });
@@ -101,7 +113,7 @@ fn measure(who: &str, client: &mut Client, uri: &str) {
 }
 
 fn measure_clangd(name: &str, root: &Path, source: &Path) {
-    let mut client = Client::start_other(Command::new(name).arg("--log=error").current_dir(root));
+    let client = &mut Client::start_other(Command::new(name).arg("--log=error").current_dir(root));
     client.initialize(root, json!({}));
     client.notify("initialized", json!({}));
     let (uri, _) = client.open_as(source, "c");
@@ -111,18 +123,21 @@ fn measure_clangd(name: &str, root: &Path, source: &Path) {
     let whole = json!({ "textDocument": { "uri": uri }, "range": { "start": start, "end": end } });
     // It answers nothing before it has read the file.
     client.call("textDocument/hover", at(&uri, 4));
-    report(name, "hints of 60 lines", times(|round, now| client.time(now, hints, part(&uri, line(round)))));
-    report(name, "hints of the whole file", times(|_, now| client.time(now, hints, whole.clone())));
+    report(
+        name,
+        "hints of 60 lines",
+        times(client, |client, round, now| client.time(now, hints, part(&uri, line(round)))),
+    );
+    report(name, "hints of the whole file", times(client, |client, _, now| client.time(now, hints, whole.clone())));
     let costed = |round: u64| at(&uri, round % 100 * 100 + 4);
-    report(name, "hover", times(|round, now| client.time(now, "textDocument/hover", costed(round))));
+    report(name, "hover", times(client, |client, round, now| client.time(now, "textDocument/hover", costed(round))));
     let mut version = 1;
-    let edited = times_of(20, |round, now| {
+    let edited = times_of(20, client, |client, round, now| {
         version += 1;
         client.edit(&uri, version, [line(round), 0, line(round), 0], "\n");
         client.time(now, hints, part(&uri, line(round)))
     });
     report(name, "edit to new hints of 60 lines", edited);
-    client.end();
 }
 
 /// Lines all over the file.
@@ -139,17 +154,27 @@ fn part(uri: &str, line: u64) -> Value {
     json!({ "textDocument": { "uri": uri }, "range": { "start": start, "end": end } })
 }
 
-fn times(work: impl FnMut(u64, Instant) -> Duration) -> Vec<Duration> {
-    times_of(ROUNDS, work)
+/// How long requests took, in order, and what processor time the server used for each of them.
+struct Times {
+    times: Vec<Duration>,
+    used: Duration,
 }
 
-fn times_of(rounds: u64, mut work: impl FnMut(u64, Instant) -> Duration) -> Vec<Duration> {
-    let mut times: Vec<Duration> = (0..rounds).map(|round| work(round, Instant::now())).collect();
+fn times(client: &mut Client, work: impl FnMut(&mut Client, u64, Instant) -> Duration) -> Times {
+    times_of(ROUNDS, client, work)
+}
+
+fn times_of(rounds: u32, client: &mut Client, mut work: impl FnMut(&mut Client, u64, Instant) -> Duration) -> Times {
+    let before = client.server_time();
+    let rounds_of = 0..u64::from(rounds);
+    let mut times: Vec<Duration> = rounds_of.map(|round| work(client, round, Instant::now())).collect();
+    let used = (client.server_time() - before) / rounds;
     times.sort_unstable();
-    times
+    Times { times, used }
 }
 
-fn report(who: &str, what: &str, times: Vec<Duration>) {
+fn report(who: &str, what: &str, Times { times, used }: Times) {
     let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
-    println!("{who:12} {what:32} p50 {:8.3} ms   p99 {:8.3} ms", at(50), at(99));
+    let used = used.as_secs_f64() * 1e3;
+    println!("{who:10} {what:30} p50 {:8.3} ms   p99 {:8.3} ms   of processor {used:8.3} ms", at(50), at(99));
 }
