@@ -57,6 +57,10 @@ struct ReportRow {
 pub fn run(args: ReportArgs) -> anyhow::Result<()> {
     let session = Session::open(&args.profile)?;
     let only_coverage = args.profile.coverage;
+    let profile = session.loaded.model.profile();
+    if args.by == RowKind::Thread && profile.threads.is_empty() {
+        bail!("--by thread: this {} profile does not record threads", profile.kind.name());
+    }
     let mut rows = if only_coverage { Vec::new() } else { rows(&session, args.by) };
     if args.calls {
         add_calls(&session, args.by, &mut rows)?;
