@@ -38,7 +38,7 @@ export interface Problem {
 export interface Status {
   state: 'idle' | 'loading' | 'ready' | 'failed';
   message: string;
-  profile?: { path: string; kind: string; samples: number } | null;
+  profile?: { path: string; kind: string; samples: number; recording?: string[] } | null;
   profiles: string[];
   metric?: string | null;
   metrics: Metric[];

@@ -59,6 +59,7 @@ function tooltip(status: Status, annotationsShown: boolean): string {
   if (status.coverage != null) {
     lines.push(`Coverage: ${escape(status.coverage.sentence)}`);
   }
+  lines.push(...(status.profile?.recording ?? []).map(escape));
   if (status.baseline !== null) {
     lines.push(`Baseline: ${escape(status.baseline)}`);
   }

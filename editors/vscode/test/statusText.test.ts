@@ -38,6 +38,10 @@ describe('the status item', () => {
       warning: true,
     });
   });
+  it('says how the profile was recorded', () => {
+    const profile = { path: '/p/perf.data', kind: 'perf.data', samples: 1, recording: ['recorded by: perf record -g'] };
+    expect(statusText({ ...ready, profile }, true).tooltip).toContain('recorded by: perf record \\-g');
+  });
   it('lists problems, the first few of many', () => {
     const problem = { kind: 'truncated', count: 2, message: 'record cut at 0x10' };
     expect(statusText({ ...ready, problems: [problem] }, true).tooltip).toContain('- record cut at 0x10 (2 times)');

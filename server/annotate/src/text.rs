@@ -3,7 +3,7 @@
 use crate::placement::Placement;
 use crate::table::{Cost, Coverage};
 use crate::view::{Annotations, Delta, FunctionView, LineView};
-use heatline_profile::{Event, Percent, Unit, Weight, round};
+use heatline_profile::{Event, Percent, Profile, Unit, Weight, round};
 
 /// Below this many samples a count stands in place of a percentage.
 pub const FEWEST_SAMPLES: u64 = 5;
@@ -159,6 +159,25 @@ pub fn delta_sentence(change: &Delta) -> String {
 pub(crate) fn skid(event: &Event) -> Option<&'static str> {
     (!event.precise)
         .then_some("approximate line: the event is not precise, samples may lie some instructions late (skid)")
+}
+
+/// How a profile was recorded, one sentence a line: what its numbers are of, what was lost, and what to do better next
+/// time. Empty where the profile does not say.
+pub fn recording(profile: &Profile) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !profile.recording.command_line.is_empty() {
+        lines.push(format!("recorded by: {}", profile.recording.command_line.join(" ")));
+    }
+    if let Some(table) = &profile.spe {
+        let recording = &table.recording;
+        lines.push(format!("Arm SPE recorded with: {}", recording.settings.join("; ")));
+        if recording.filtered {
+            lines.push("shares are of the filtered operations".into());
+        }
+        lines.extend(recording.losses());
+        lines.extend(recording.advice.iter().cloned());
+    }
+    lines
 }
 
 /// What the placement means, for people.

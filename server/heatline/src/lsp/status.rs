@@ -65,6 +65,9 @@ pub struct ProfileStatus {
     pub kind: String,
     /// The number of samples, of all events.
     pub samples: u64,
+    /// How it was recorded, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recording: Vec<String>,
 }
 
 /// A metric of a [`Status`].
@@ -136,6 +139,7 @@ impl Status {
             path: path_text(&shown.kept.path),
             kind: profile.kind.name().into(),
             samples: shown.samples,
+            recording: text::recording(profile),
         });
         self.samples = Some(shown.samples);
         self.metric = Some(shown.metric.clone());

@@ -3,7 +3,7 @@
 use super::{ReportRow, document};
 use crate::cli::output::{Table, colour};
 use crate::cli::session::Session;
-use heatline_annotate::text::{amount, count, coverage_sentence, samples};
+use heatline_annotate::text::{amount, count, coverage_sentence, recording, samples};
 use heatline_annotate::{Call, Cost, Party};
 use heatline_profile::{EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
@@ -49,15 +49,8 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     if profile.kind == ProfileKind::Spt {
         writeln!(out, "SPDConvert wants /mode:{} for this file", spt::ConvertMode::of(profile))?;
     }
-    if let Some(table) = &profile.spe {
-        let recording = &table.recording;
-        writeln!(out, "recorded with: {}", recording.settings.join("; "))?;
-        if recording.filtered {
-            writeln!(out, "shares are of the filtered operations")?;
-        }
-        for line in recording.losses().iter().chain(&recording.advice) {
-            writeln!(out, "{line}")?;
-        }
+    for line in recording(profile) {
+        writeln!(out, "{line}")?;
     }
     writeln!(out)
 }
