@@ -66,16 +66,21 @@ impl CostTable {
 
     /// The calls of everything that `is_part` says belongs to the place: a function, its clones, a line, some lines.
     pub(crate) fn calls(&self, is_part: impl Fn(&ModelFrame) -> bool) -> Calls {
-        let mut sums = Edges::default();
+        let named = self.model.functions.len();
+        let mut sums = Edges::new(named, self.model.profile.modules.len());
         // Edges of a node: from its parent's innermost frame inwards through its own frames.
         self.model.tree.walk(&self.sums, |visit| match visit {
             Visit::Enter(node) => self.edges_of(node, &is_part, |edge| sums.enter(edge, self.sums[node as usize])),
             Visit::Leave(node) => self.edges_of(node, &is_part, |edge| sums.leave(edge)),
         });
-        let rows = |tallies: FxHashMap<Party, (Tally, u32)>| {
-            let mut rows: Vec<Call> = tallies
-                .into_iter()
-                .map(|(party, (tally, _))| Call { party, cost: Cost::new(tally, self.whole()) })
+        let rows = |tallies: Vec<(Tally, u32)>| {
+            let party = |at: usize| match at.checked_sub(named) {
+                None => Party::Function(FunctionId(at as u32)),
+                Some(module) => Party::Unnamed(ModuleId(module as u32)),
+            };
+            let called = tallies.into_iter().enumerate().filter(|(_, (tally, _))| tally.samples > 0);
+            let mut rows: Vec<Call> = called
+                .map(|(at, (tally, _))| Call { party: party(at), cost: Cost::new(tally, self.whole()) })
                 .collect();
             rows.sort_by_key(|call| (std::cmp::Reverse(call.cost.weight), call.party));
             rows
@@ -125,18 +130,28 @@ enum Edge {
     To(Party),
 }
 
-/// Tallies per edge, with how often each is on the current path.
-#[derive(Default)]
+/// Tallies per party, with how often the edge is on the current path: functions by number, then modules.
 struct Edges {
-    callers: FxHashMap<Party, (Tally, u32)>,
-    callees: FxHashMap<Party, (Tally, u32)>,
+    named: usize,
+    callers: Vec<(Tally, u32)>,
+    callees: Vec<(Tally, u32)>,
 }
 
 impl Edges {
+    fn new(named: usize, modules: usize) -> Self {
+        let none = vec![(Tally::default(), 0); named + modules];
+        Edges { named, callers: none.clone(), callees: none }
+    }
+
     fn entry(&mut self, edge: Edge) -> &mut (Tally, u32) {
+        let named = self.named;
+        let number = |party: Party| match party {
+            Party::Function(id) => id.0 as usize,
+            Party::Unnamed(module) => named + module.0 as usize,
+        };
         match edge {
-            Edge::From(party) => self.callers.entry(party).or_default(),
-            Edge::To(party) => self.callees.entry(party).or_default(),
+            Edge::From(party) => &mut self.callers[number(party)],
+            Edge::To(party) => &mut self.callees[number(party)],
         }
     }
 
