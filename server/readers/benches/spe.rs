@@ -2,6 +2,9 @@
 //!
 //! A stream of 1 GiB with 10 000 addresses: a bare pass over its records, and decoding with statistics per address, each
 //! on one core. Then a whole file of 128 MiB beside perf in the same run. Without perf the last part is left out.
+//!
+//! Speeds are by the time that the processor spent, so that other work of the machine does not count. A file is decoded
+//! on one thread and added up on another; so for files both times are shown.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)] // A benchmark writes files, starts perf and prints.
 
 #[path = "../../../fixtures/spe/forge.rs"]
@@ -13,7 +16,7 @@ use heatline_readers::spe::{Collector, Cpu, Decoder, Owner};
 use heatline_readers::{Input, ReadOptions, read};
 use std::fs::{self, File};
 use std::hint::black_box;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const MIB: usize = 1 << 20;
@@ -44,14 +47,50 @@ fn generate() -> Vec<u8> {
     stream.0
 }
 
+/// Ticks of the kernel's accounting in a second.
+const TICKS: u64 = 100;
+
+/// The time that the processor spent on this process so far, in user mode and in the kernel.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/self/stat").expect("the kernel's accounting");
+    let fields = text.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 1000 / TICKS)
+}
+
+/// How long something took.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+struct Took {
+    processor: Duration,
+    clock: Duration,
+}
+
 /// The shortest of some runs.
-fn best(runs: u32, mut run: impl FnMut()) -> Duration {
+fn best(runs: u32, mut run: impl FnMut()) -> Took {
     let time = |_| {
-        let start = Instant::now();
+        let (start, clock) = (processor_time(), Instant::now());
         run();
-        start.elapsed()
+        Took { processor: processor_time() - start, clock: clock.elapsed() }
     };
-    (0..runs).map(time).min().unwrap_or_default()
+    let all: Vec<_> = (0..runs).map(time).collect();
+    let shortest = |of: fn(&Took) -> Duration| all.iter().map(of).min().unwrap_or_default();
+    Took { processor: shortest(|took| took.processor), clock: shortest(|took| took.clock) }
+}
+
+/// The time that the processor spends on perf; `None` if it fails.
+fn of_perf(arguments: &[&str]) -> Option<Took> {
+    const SCRIPT: &str = r#"perf "$@" >/dev/null 2>&1 </dev/null || exit 1; times"#;
+    let start = Instant::now();
+    let output = Command::new("sh").args(["-c", SCRIPT, "sh"]).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let seconds = |time: &str| {
+        let (minutes, seconds) = time.strip_suffix('s')?.split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+    };
+    // The first line is the shell itself, the second its children.
+    let children = text.lines().nth(1)?.split_whitespace().map(seconds).sum::<Option<f64>>()?;
+    let took = Took { processor: Duration::from_secs_f64(children), clock: start.elapsed() };
+    output.status.success().then_some(took)
 }
 
 /// Hands the stream to `take`, as from a file: copied into a buffer that stays in the processor's cache.
@@ -91,7 +130,7 @@ fn main() {
         decoder.finish();
         places = black_box(collector.finish()).len();
     });
-    let speed = |time: Duration| size / time.as_secs_f64() / 1e6;
+    let speed = |took: Took| size / took.processor.as_secs_f64() / 1e6;
     println!("{records} records of {places} addresses in {:.0} MB", size / 1e6);
     println!("bare pass                    {:8.0} MB/s", speed(bare));
     println!("statistics per address       {:8.0} MB/s", speed(statistics));
@@ -104,27 +143,25 @@ fn beside_perf(data: Vec<u8>) {
     let path = folder.join("perf.data");
     let code = (START, 4 * ADDRESSES, 0);
     fs::write(&path, Recording::of_program("/opt/program", code, 1000, data).file()).expect("a file");
-    let ours = best(3, || {
+    let ours = best(5, || {
         let mut file = File::open(&path).expect("the file");
         let profile = read(Input::File(&mut file), &ReadOptions::default(), &Silent).expect("a profile");
         black_box(profile.spe.map(|table| table.rows.len()));
     });
-    println!("perf.data of {} MiB: reading {:.2} s", GENERATED / MIB, ours.as_secs_f64());
+    let seconds = |took: Took| (took.processor.as_secs_f64(), took.clock.as_secs_f64());
+    let (processor, clock) = seconds(ours);
+    println!("reading perf.data of {} MiB    {processor:6.2} s of processor, {clock:6.2} s", GENERATED / MIB);
+    let name = path.to_string_lossy();
     let rivals: [&[&str]; 2] = [&["script", "--itrace=i1i", "-F", "ip,weight"], &["report", "-D"]];
     for arguments in rivals {
-        let start = Instant::now();
-        let status = Command::new("perf")
-            .args(arguments)
-            .arg("-i")
-            .arg(&path)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        if status.is_ok_and(|status| status.success()) {
-            let time = start.elapsed();
-            let factor = time.as_secs_f64() / ours.as_secs_f64();
-            println!("perf {:<40} {:.1} s, {factor:.0} times as long", arguments.join(" "), time.as_secs_f64());
+        if let Some(theirs) = of_perf(&[arguments, &["-i", &name]].concat()) {
+            let (by_processor, by_clock) = seconds(theirs);
+            println!(
+                "perf {:<40} {by_processor:6.2} s of processor, {by_clock:6.2} s: {:.0} and {:.0} times as long",
+                arguments.join(" "),
+                by_processor / processor,
+                by_clock / clock,
+            );
         }
     }
     let _ = fs::remove_dir_all(&folder);

@@ -41,16 +41,28 @@ pub struct Collector {
     lists: Vec<Brief>,
     /// First lists that were outgrown.
     free: Vec<u32>,
+    /// Places whose records are to be moved to their lists.
+    spilled: Vec<usize>,
     bulks: Vec<Option<Box<Bulk>>>,
     signatures: Signatures,
     cpus: Vec<Cpu>,
 }
 
+/// What statistics need of a record.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
+pub(super) struct Arrival {
     pc: u64,
     owner: Owner,
-    record: Brief,
+    latencies: u64,
+    signature: Signature,
+}
+
+impl Arrival {
+    #[inline(always)]
+    pub(super) fn new(owner: Owner, cpu: CpuKind, record: &Record) -> Arrival {
+        let signature = Signature::new(record, cpu);
+        Arrival { pc: record.pc(), owner, latencies: record.counters_or_zero(), signature }
+    }
 }
 
 /// An address with its last records; `listed` of at most `room` earlier ones are at `start` in all lists. A cache line.
@@ -83,6 +95,16 @@ impl Collector {
         Self::default()
     }
 
+    /// An empty collector that knows some kinds of processors.
+    pub(super) fn with_cpus(cpus: Vec<Cpu>) -> Self {
+        Collector { cpus, ..Self::default() }
+    }
+
+    /// The kinds of processors, by their numbers.
+    pub(super) fn cpus(&self) -> &[Cpu] {
+        &self.cpus
+    }
+
     /// The number of a kind of processor.
     pub fn cpu_kind(&mut self, cpu: Cpu) -> CpuKind {
         let known = self.cpus.iter().position(|&known| known == cpu);
@@ -98,25 +120,34 @@ impl Collector {
     /// Adds a record.
     #[inline]
     pub fn add(&mut self, owner: Owner, cpu: CpuKind, record: &Record) {
-        let signature = Signature::new(record, cpu);
-        let signature = match self.signatures.find(signature) {
-            Some(id) => id,
-            None => self.number(signature),
-        };
-        self.batch.push(Arrival { pc: record.pc(), owner, record: Brief::new(record, signature) });
+        self.batch.push(Arrival::new(owner, cpu, record));
         if self.batch.len() >= BATCH {
-            self.hand_out();
+            self.empty_batch();
         }
     }
 
-    /// Numbers a signature that was not met lately.
-    #[cold]
-    fn number(&mut self, signature: Signature) -> u16 {
-        if let Some(id) = self.signatures.add(signature) {
-            return id;
+    /// Adds some records.
+    pub(super) fn add_all(&mut self, arrivals: &[Arrival]) {
+        let mut rest = arrivals;
+        while !rest.is_empty() {
+            let done = self.hand_out(rest);
+            rest = rest.get(done..).unwrap_or_default();
+            if done == 0 {
+                self.forget_signatures();
+            }
         }
-        // There are more combinations than numbers: those met so far are added up and forgotten.
-        self.hand_out();
+    }
+
+    fn empty_batch(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        self.add_all(&batch);
+        batch.clear();
+        self.batch = batch;
+    }
+
+    /// There are more combinations than numbers: those met so far are added up and forgotten.
+    #[cold]
+    fn forget_signatures(&mut self) {
         for number in 0..self.places.len() {
             self.spill(number);
             self.count(number);
@@ -125,23 +156,24 @@ impl Collector {
             }
         }
         self.signatures = Signatures::default();
-        self.signatures.add(signature).unwrap_or_default()
     }
 
-    /// Gives the records of the batch to their places.
+    /// Gives up to a batch of records to their places, and says how many; less if there are no more numbers for
+    /// signatures.
     #[inline(never)]
-    fn hand_out(&mut self) {
-        let batch = std::mem::take(&mut self.batch);
-        let mut targets = [0u32; BATCH];
-        for (target, arrival) in targets.iter_mut().zip(&batch) {
-            *target = self.index.guess(arrival.pc, arrival.owner);
+    fn hand_out(&mut self, arrivals: &[Arrival]) -> usize {
+        // A loop of its own, where nothing depends on what is read from memory: the processor then looks many places up
+        // at a time.
+        let mut targets = [(0u32, 0u16); BATCH];
+        let mut done = 0;
+        for (target, arrival) in targets.iter_mut().zip(arrivals) {
+            let found = self.signatures.find(arrival.signature).or_else(|| self.signatures.add(arrival.signature));
+            let Some(signature) = found else { break };
+            *target = (self.index.guess(arrival.pc, arrival.owner), signature);
+            done += 1;
         }
-        // Memory that is needed soon is read in loops where nothing depends on what is read: the processor then fetches
-        // many places at a time.
-        let held = |&target: &u32| self.places.get(target as usize).map_or(0, |place| u32::from(place.held));
-        black_box(targets.iter().map(held).fold(0, u32::wrapping_add));
-        let mut spilled = Vec::new();
-        for (&target, arrival) in targets.iter().zip(&batch) {
+        let mut spilled = std::mem::take(&mut self.spilled);
+        for (&(target, signature), arrival) in targets.iter().zip(arrivals).take(done) {
             let mut number = target as usize;
             if !self.places.get(number).is_some_and(|place| place.pc == arrival.pc && place.owner == arrival.owner) {
                 number = self.find_or_add(arrival.pc, arrival.owner);
@@ -151,7 +183,7 @@ impl Collector {
             }
             let Some(place) = self.places.get_mut(number) else { continue };
             if let Some(free) = place.recent.get_mut(usize::from(place.held)) {
-                *free = arrival.record;
+                *free = Brief::new(arrival.latencies, signature);
                 place.held += 1;
             }
             if usize::from(place.held) >= RECENT {
@@ -159,8 +191,9 @@ impl Collector {
             }
         }
         self.spill_all(&spilled);
-        self.batch = batch;
-        self.batch.clear();
+        spilled.clear();
+        self.spilled = spilled;
+        done
     }
 
     #[cold]
@@ -178,11 +211,6 @@ impl Collector {
 
     /// Moves what places hold to their lists, and counts the lists that are full then.
     fn spill_all(&mut self, spilled: &[usize]) {
-        let next = |&number: &usize| {
-            let place = self.places.get(number)?;
-            self.lists.get(place.start as usize + usize::from(place.listed)).map(|record| record.0)
-        };
-        black_box(spilled.iter().filter_map(next).fold(0, u64::wrapping_add));
         let mut full = Vec::new();
         for &number in spilled {
             self.spill(number);
@@ -249,20 +277,23 @@ impl Collector {
     }
 
     /// The statistics, ordered by owner and address.
-    pub fn finish(mut self) -> Vec<Collected> {
-        self.hand_out();
-        let mut all = Vec::with_capacity(self.places.len());
-        for number in 0..self.places.len() {
+    pub fn finish(self) -> Vec<Collected> {
+        self.finish_ordered(|owner| owner.0).collect()
+    }
+
+    /// The statistics, ordered by a rank of their owners and by address.
+    pub(super) fn finish_ordered(mut self, rank: impl Fn(Owner) -> u32) -> impl Iterator<Item = Collected> {
+        self.empty_batch();
+        let keys = self.places.iter().zip(0usize..).map(|(place, number)| (rank(place.owner), place.pc, number));
+        let mut order: Vec<_> = keys.collect();
+        order.sort_unstable();
+        order.into_iter().filter_map(move |(_, _, number)| {
             self.spill(number);
             self.count(number);
             let bulk = self.bulks.get_mut(number).and_then(Option::take).unwrap_or_default();
             let stats = bulk.finish(&self.signatures, &self.cpus);
-            if let Some(&Place { pc, owner, .. }) = self.places.get(number) {
-                all.push(Collected { pc, owner, stats });
-            }
-        }
-        all.sort_unstable_by_key(|place| (place.owner.0, place.pc));
-        all
+            self.places.get(number).map(|&Place { pc, owner, .. }| Collected { pc, owner, stats })
+        })
     }
 }
 

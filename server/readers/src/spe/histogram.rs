@@ -1,6 +1,5 @@
 //! Histograms of the latencies of one address.
 
-use super::record::Record;
 use super::signature::Signatures;
 use super::source::Cpu;
 use heatline_profile::{Distribution, SpeStats};
@@ -19,8 +18,8 @@ pub(super) struct Brief(pub(super) u64);
 
 impl Brief {
     #[inline(always)]
-    pub(super) fn new(record: &Record, signature: u16) -> Self {
-        Brief(record.counters_or_zero() | u64::from(signature) << 48)
+    pub(super) fn new(latencies: u64, signature: u16) -> Self {
+        Brief(latencies | u64::from(signature) << 48)
     }
 
     /// Total, issue, translation and execution latency, and the signature.

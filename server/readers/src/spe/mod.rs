@@ -29,6 +29,7 @@ mod signature;
 mod source;
 mod table;
 mod text;
+mod worker;
 
 pub use collect::{Collected, Collector, CpuKind, Owner};
 pub use decode::{DecodeCounts, Decoder};

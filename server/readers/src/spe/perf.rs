@@ -1,6 +1,6 @@
 //! SPE in perf.data: from its pieces, and what the records around them tell, to statistics.
 
-use super::collect::{Collector, CpuKind, Owner};
+use super::collect::{Collector, Owner};
 use super::container::{Clock, Info, flag};
 use super::event::Group;
 use super::fields::RecordFields;
@@ -12,6 +12,7 @@ use super::setup::Setup;
 use super::source::Cpu;
 use super::table::Rows;
 use super::text::PacketDump;
+use super::worker::{Feeder, collect};
 use crate::ReadOptions;
 use crate::perf_data::PerfDataError;
 use crate::perf_data::attr::{Attr, sample_type};
@@ -46,8 +47,12 @@ pub(crate) fn decode(decoding: Decoding<'_>) -> Result<Decoded, PerfDataError> {
     let source = Source::new(trace, problems);
     source.report(problems);
     let history = History::new(timeline.changes());
-    let mut adder = Adder::new(options);
-    let totals = source.read(options, &history, bytes, monitor, &mut adder)?;
+    let ((totals, owners, printer), collector) = collect(|feeder| {
+        let mut adder = Adder::new(options, feeder);
+        let totals = source.read(options, &history, bytes, monitor, &mut adder);
+        (totals, adder.owners, adder.printer)
+    });
+    let totals = totals?;
     if totals.without_cpu {
         return Err(PerfDataError::NoCpus);
     }
@@ -56,8 +61,8 @@ pub(crate) fn decode(decoding: Decoding<'_>) -> Result<Decoded, PerfDataError> {
     }
     totals.report(problems);
     let mut recording = source.recording(&totals);
-    adder.printer.give(Item::Summary(summary(&recording)));
-    let rows = adder.finish(timeline, stacks);
+    printer.give(Item::Summary(summary(&recording)));
+    let rows = look_up_all(collector, &owners, timeline, stacks);
     let largest = rows.iter().filter_map(|row| row.stats.total_latency.max()).max();
     recording.largest_latency = largest.unwrap_or(0);
     recording.advice = advice(&recording, &totals);
@@ -293,21 +298,18 @@ impl Printer {
 
 /// Adds records up by epoch.
 struct Adder<'a> {
-    collector: Collector,
+    feeder: Feeder,
     adding: Adding<'a>,
     printer: Printer,
     owners: Vec<(Epoch, u8)>,
     owner_ids: FxHashMap<(Epoch, u8), u32>,
-    kind: CpuKind,
     last: Option<((Epoch, u8), Owner)>,
 }
 
-impl Adder<'_> {
-    fn new(options: &ReadOptions) -> Adder<'_> {
-        let mut collector = Collector::new();
+impl<'a> Adder<'a> {
+    fn new(options: &'a ReadOptions, feeder: Feeder) -> Adder<'a> {
         Adder {
-            kind: collector.cpu_kind(Cpu::default()),
-            collector,
+            feeder,
             adding: Adding::new(&options.spe.groups),
             printer: Printer::new(options.spe.sink.clone()),
             owners: Vec::new(),
@@ -333,27 +335,11 @@ impl Adder<'_> {
         self.last = Some((key, Owner(number)));
         Owner(number)
     }
-
-    fn finish(self, timeline: &mut Timeline, stacks: &mut StackTable) -> Vec<SpeRow> {
-        let owners = self.owners;
-        let owner_of = |owner: Owner| owners.get(owner.0 as usize).copied();
-        let places = self.collector.finish().into_iter();
-        let mut places: Vec<_> =
-            places.filter_map(|place| owner_of(place.owner).map(|(epoch, level)| (epoch, level, place))).collect();
-        places.sort_by_key(|(epoch, _, place)| (epoch.order(), place.pc));
-        let sorted = places.into_iter().map(|(epoch, level, place)| (epoch, place.pc, level, place.stats));
-        let mut rows = Rows::default();
-        look_up(timeline, sorted, |thread, module, address, stats| {
-            let stack = stacks.intern(StackNode { parent: None, module, address });
-            rows.add(stack, thread, stats);
-        });
-        rows.into_rows()
-    }
 }
 
 impl Consumer for Adder<'_> {
     fn queue(&mut self, first: &Piece, model: &Cpu) {
-        self.kind = self.collector.cpu_kind(*model);
+        self.feeder.set_cpu(*model);
         self.printer.begin(model, first.cpu);
     }
 
@@ -370,9 +356,36 @@ impl Consumer for Adder<'_> {
         if self.adding.wants(record) {
             self.printer.record(record, who.tid, who.time);
             let owner = self.owner((who.epoch, record.exception_level()));
-            self.collector.add(owner, self.kind, record);
+            self.feeder.add(owner, record);
         }
     }
+}
+
+/// Looks the addresses of all owners up.
+fn look_up_all(
+    collector: Collector,
+    owners: &[(Epoch, u8)],
+    timeline: &mut Timeline,
+    stacks: &mut StackTable,
+) -> Vec<SpeRow> {
+    let epoch_of = |owner: Owner| owners.get(owner.0 as usize).copied();
+    let mut order: Vec<_> = (0..owners.len() as u32).map(Owner).collect();
+    order.sort_by_key(|&owner| epoch_of(owner).map(|(epoch, level)| (epoch.order(), level)));
+    let mut ranks = vec![0; owners.len()];
+    for (owner, rank) in order.into_iter().zip(0..) {
+        if let Some(known) = ranks.get_mut(owner.0 as usize) {
+            *known = rank;
+        }
+    }
+    let places = collector.finish_ordered(|owner| ranks.get(owner.0 as usize).copied().unwrap_or(0));
+    let sorted =
+        places.filter_map(|place| epoch_of(place.owner).map(|(epoch, level)| (epoch, place.pc, level, place.stats)));
+    let mut rows = Rows::default();
+    look_up(timeline, sorted, |thread, module, address, stats| {
+        let stack = stacks.intern(StackNode { parent: None, module, address });
+        rows.add(stack, thread, stats);
+    });
+    rows.into_rows()
 }
 
 /// What to do better next time, where the records show a cause.

@@ -32,7 +32,7 @@ fn latency(latencies: &Distribution) -> Option<Tally> {
         let (value, count) = (u64::from(value), u64::from(count));
         samples += count;
         sum += value * count;
-        squares += u128::from(value * value) * u128::from(count);
+        squares += u128::from(value * value * count);
     }
     (samples > 0).then_some(Tally { samples, weight: Weight(sum), squares: squares as f64 })
 }
