@@ -26,6 +26,6 @@ pub use addresses::Addresses;
 pub use calls::{Call, Calls, Party};
 pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
-pub use path::{components, is_windows, normalize};
+pub use path::{below, comparison_key, components, folds_case, is_absolute, is_windows, normalize, same_name};
 pub use table::{By, Cost, CostTable, Coverage, Filter, ModuleCoverage, Row, Selection};
 pub use view::{AnnotationOptions, Annotations, Delta, FileView, FunctionView, HeatScope, LineCosts, LineView};

@@ -48,6 +48,43 @@ pub fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     rest.split(move |c| c == '/' || (windows && c == '\\')).filter(|part| !part.is_empty() && *part != ".")
 }
 
+/// Whether a recorded path begins at a root, of whichever system.
+pub fn is_absolute(path: &str) -> bool {
+    !split_prefix(path, is_windows(path)).0.is_empty()
+}
+
+/// Whether names on the root of this path are the same in upper and lower case: on drives and shares of Windows.
+pub fn folds_case(path: &str) -> bool {
+    is_windows(path) && is_absolute(path)
+}
+
+/// One spelling for all spellings of a recorded path, to compare paths by; not to open files by.
+pub fn comparison_key(path: &str) -> String {
+    let path = normalize(path);
+    if folds_case(&path) { path.to_lowercase() } else { path }
+}
+
+/// Whether two components are one name on a root that does or does not fold case.
+pub fn same_name(a: &str, b: &str, folds_case: bool) -> bool {
+    a == b || (folds_case && a.to_lowercase() == b.to_lowercase())
+}
+
+/// The components of a path below a folder; `None` if the path is not in the folder, by the rules of its root.
+pub fn below<'a>(path: &'a str, folder: &str) -> Option<impl DoubleEndedIterator<Item = &'a str> + use<'a>> {
+    let is_bare_drive = |folder: &str| matches!(folder.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());
+    let folder = if is_bare_drive(folder) { &format!("{folder}\\") } else { folder };
+    let root = |path: &str| split_prefix(path, is_windows(path)).0.to_ascii_lowercase();
+    if root(path) != root(folder) {
+        return None;
+    }
+    let mut rest = components(path);
+    let folds_case = folds_case(path);
+    for name in components(folder) {
+        rest.next().filter(|found| same_name(found, name, folds_case))?;
+    }
+    Some(rest)
+}
+
 fn split_prefix(path: &str, windows: bool) -> (String, &str) {
     let bytes = path.as_bytes();
     if windows && bytes.get(1) == Some(&b':') {
@@ -89,5 +126,36 @@ mod tests {
     fn components_leave_out_drives_and_roots() {
         assert_eq!(components("C:\\p\\a.c").collect::<Vec<_>>(), ["p", "a.c"]);
         assert_eq!(components("/p/q/a.c").rev().collect::<Vec<_>>(), ["a.c", "q", "p"]);
+    }
+
+    #[test]
+    fn case_counts_by_the_root() {
+        let same = |a: &str, b: &str| comparison_key(a) == comparison_key(b);
+        assert!(same("C:\\Proj\\A.cpp", "c:/proj/x/../a.cpp"));
+        assert!(same("\\\\Host\\share\\a.c", "\\\\host\\Share\\A.c"));
+        assert!(!same("C:\\proj\\a.cpp", "D:\\proj\\a.cpp"));
+        assert!(!same("/Proj/a.cpp", "/proj/a.cpp"));
+        assert!(!same("src\\A.cpp", "src\\a.cpp"), "of no root");
+    }
+
+    #[test]
+    fn what_is_below_a_folder_is_told_by_whole_names() {
+        let rest = |path, folder| below(path, folder).map(|rest| rest.collect::<Vec<_>>().join("|"));
+        for (path, folder, expected) in [
+            ("/build/src/a.c", "/build", Some("src|a.c")),
+            ("/build/src/a.c", "/build/", Some("src|a.c")),
+            ("/build/src/a.c", "/", Some("build|src|a.c")),
+            ("/builder/a.c", "/build", None),
+            ("/Build/a.c", "/build", None),
+            ("build/a.c", "/build", None),
+            ("src/a.c", "src", Some("a.c")),
+            ("C:\\proj\\src\\a.cpp", "c:/Proj/", Some("src|a.cpp")),
+            ("C:\\proj\\a.cpp", "C:", Some("proj|a.cpp")),
+            ("C:\\proj\\a.cpp", "C:\\", Some("proj|a.cpp")),
+            ("C:\\proj\\a.cpp", "D:\\proj", None),
+            ("\\\\host\\share\\a.c", "\\\\HOST\\share", Some("a.c")),
+        ] {
+            assert_eq!(rest(path, folder).as_deref(), expected, "{path} below {folder}");
+        }
     }
 }

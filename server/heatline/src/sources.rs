@@ -3,7 +3,9 @@
 //! In order: the person's prefix map, the recorded path, and the file of the workspace that shares the longest path
 //! end with the recorded one, if there is only one such file.
 
-use heatline_annotate::{AnnotationOptions, FileId, Model, components};
+use heatline_annotate::{
+    AnnotationOptions, FileId, Model, below, comparison_key, components, folds_case, is_absolute, same_name,
+};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -28,6 +30,9 @@ pub struct Sources {
     paths: Vec<Option<PathBuf>>,
     same_file: Vec<FileId>,
     by_canonical: HashMap<PathBuf, FileId>,
+    /// Whole paths, as recorded and as the prefix map has them, by [`comparison_key`]: a client may have files open
+    /// that are not on this machine.
+    by_name: HashMap<String, FileId>,
     /// Recorded paths for which several files of the workspace are equally good.
     ambiguous: Vec<String>,
 }
@@ -46,7 +51,14 @@ impl Sources {
                 }
             };
             let canonical = path.as_ref().and_then(|path| path.canonicalize().ok());
-            let same = canonical.map_or(id, |canonical| *sources.by_canonical.entry(canonical).or_insert(id));
+            let names = places.names(&file.path);
+            let same = match canonical {
+                Some(canonical) => *sources.by_canonical.entry(canonical).or_insert(id),
+                None => names.iter().find_map(|name| sources.by_name.get(name)).copied().unwrap_or(id),
+            };
+            for name in names {
+                sources.by_name.entry(name).or_insert(same);
+            }
             sources.same_file.push(same);
             sources.paths.push(path);
         }
@@ -58,12 +70,15 @@ impl Sources {
         self.paths.get(file.0 as usize)?.as_deref()
     }
 
-    /// The file of the model that a path of this machine is.
+    /// The file of the model that a path is: one of this machine, or a recorded one that is not on this machine.
     pub fn file_at(&self, path: &Path) -> Option<FileId> {
         if let Some(&id) = self.by_canonical.get(path) {
             return Some(id);
         }
-        self.by_canonical.get(&path.canonicalize().ok()?).copied()
+        match path.canonicalize() {
+            Ok(canonical) => self.by_canonical.get(&canonical).copied(),
+            Err(_) => self.by_name.get(&comparison_key(&path.to_string_lossy())).copied(),
+        }
     }
 
     /// Which files of the model are one file here, for [`AnnotationOptions::same_file`].
@@ -92,30 +107,36 @@ impl SourcePaths {
             }
         }
         let path = Path::new(recorded);
-        if path.is_absolute() {
-            if path.is_file() {
+        if is_absolute(recorded) {
+            // A path of another system is no path here.
+            if path.is_absolute() && path.is_file() {
                 return Ok(Some(path.to_owned()));
             }
-        } else if let Some(found) =
-            self.beside.iter().chain(&self.roots).map(|root| root.join(path)).find(|p| p.is_file())
-        {
-            return Ok(Some(found));
+        } else {
+            let path: PathBuf = components(recorded).collect();
+            let mut places = self.beside.iter().chain(&self.roots).map(|root| root.join(&path));
+            if let Some(found) = places.find(|path| path.is_file()) {
+                return Ok(Some(found));
+            }
         }
         index.longest_suffix(recorded)
+    }
+
+    /// The whole paths that a recorded one stands for, to compare with those of a client.
+    fn names(&self, recorded: &str) -> Vec<String> {
+        let mapped = self.map.iter().filter_map(|(from, to)| map_prefix(recorded, from, to));
+        let mapped = mapped.map(|path| path.to_string_lossy().into_owned());
+        let names = mapped.chain([recorded.to_owned()]).filter(|name| is_absolute(name));
+        names.map(|name| comparison_key(&name)).collect()
     }
 }
 
 /// The path with `from` replaced by `to`, if `from` is the path or a folder of it.
 fn map_prefix(recorded: &str, from: &str, to: &str) -> Option<PathBuf> {
-    let from = from.trim_end_matches(['/', '\\']);
-    let rest = recorded.strip_prefix(from)?;
-    if !rest.is_empty() && !rest.starts_with(['/', '\\']) {
-        return None;
-    }
-    Some(Path::new(to).join(components(rest).collect::<PathBuf>()))
+    Some(Path::new(to).join(below(recorded, from)?.collect::<PathBuf>()))
 }
 
-/// The files of the workspace by name. Made when first needed: most profiles never need it.
+/// The files of the workspace by name in lower case. Made when first needed: most profiles never need it.
 struct Index<'a> {
     roots: &'a [PathBuf],
     files: OnceLock<HashMap<String, Vec<PathBuf>>>,
@@ -124,13 +145,23 @@ struct Index<'a> {
 impl Index<'_> {
     fn longest_suffix(&self, recorded: &str) -> Result<Option<PathBuf>, Ambiguous> {
         let Some(name) = components(recorded).next_back() else { return Ok(None) };
-        let Some(candidates) = self.files().get(name) else { return Ok(None) };
+        let folds_case = folds_case(recorded);
+        let Some(candidates) = self.files().get(&name.to_lowercase()) else { return Ok(None) };
+        let candidates: Vec<&PathBuf> = candidates
+            .iter()
+            .filter(|path| path.file_name().is_some_and(|found| same_name(&found.to_string_lossy(), name, folds_case)))
+            .collect();
+        // Of those that share as many names, the one that shares them to the letter.
         let shared = |path: &Path| {
             let text = path.to_string_lossy();
-            components(recorded).rev().zip(components(&text).rev()).take_while(|(a, b)| a == b).count()
+            let count = |folds_case| {
+                let pairs = components(recorded).rev().zip(components(&text).rev());
+                pairs.take_while(|(a, b)| same_name(a, b, folds_case)).count()
+            };
+            (count(folds_case), count(false))
         };
         let Some(best) = candidates.iter().map(|path| shared(path)).max() else { return Ok(None) };
-        let mut winners = candidates.iter().filter(|path| shared(path) == best);
+        let mut winners = candidates.into_iter().filter(|path| shared(path) == best);
         match (winners.next(), winners.next()) {
             (Some(path), None) => Ok(Some(path.clone())),
             _ => Err(Ambiguous),
@@ -145,7 +176,7 @@ impl Index<'_> {
                 for entry in ignore::WalkBuilder::new(root).require_git(false).build().flatten() {
                     if seen < MOST_FILES && entry.file_type().is_some_and(|kind| kind.is_file()) {
                         seen += 1;
-                        let paths = files.entry(entry.file_name().to_string_lossy().into_owned()).or_default();
+                        let paths = files.entry(entry.file_name().to_string_lossy().to_lowercase()).or_default();
                         let path = entry.into_path();
                         if !paths.contains(&path) {
                             paths.push(path);
@@ -163,17 +194,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_are_whole_components() {
-        assert_eq!(map_prefix("/build/src/a.c", "/build", "/mine"), Some("/mine/src/a.c".into()));
+    fn a_prefix_of_any_system_is_mapped() {
         assert_eq!(map_prefix("/build/src/a.c", "/build/", "/mine"), Some("/mine/src/a.c".into()));
         assert_eq!(map_prefix("/builder/a.c", "/build", "/home"), None);
-        assert_eq!(map_prefix("C:\\proj\\src\\a.cpp", "C:\\proj", "/w"), Some("/w/src/a.cpp".into()));
+        assert_eq!(map_prefix("C:\\proj\\src\\a.cpp", "c:/Proj", "/w"), Some("/w/src/a.cpp".into()));
+    }
+
+    #[test]
+    fn a_recorded_path_is_known_by_its_names_of_any_system() {
+        let places = SourcePaths { map: vec![("/build".into(), "D:\\Mine".into())], ..SourcePaths::default() };
+        assert_eq!(places.names("/build/a.c"), ["d:\\mine\\a.c", "/build/a.c"]);
+        assert_eq!(places.names("C:\\Proj\\a.cpp"), ["c:\\proj\\a.cpp"]);
+        assert!(places.names("src/a.c").is_empty());
     }
 
     #[test]
     fn the_longest_shared_end_wins_and_a_tie_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        for path in ["one/lib/util.c", "two/util.c", "three/util.c", "deep/only.c"] {
+        for path in ["one/lib/util.c", "two/util.c", "three/util.c", "deep/only.c", "case/Wide.cpp", "case/wide.cpp"] {
             let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
@@ -186,6 +224,10 @@ mod tests {
         assert_eq!(found("/build/one/lib/util.c").ok().flatten(), Some("one/lib/util.c".into()));
         assert_eq!(found("/elsewhere/only.c").ok().flatten(), Some("deep/only.c".into()));
         assert!(found("/elsewhere/util.c").is_err());
+        assert_eq!(found("C:\\Build\\ONE\\Lib\\util.c").ok().flatten(), Some("one/lib/util.c".into()));
+        assert_eq!(found("/build/Deep/Only.c").ok().flatten(), None, "case counts there");
+        assert_eq!(found("C:\\case\\Wide.cpp").ok().flatten(), Some("case/Wide.cpp".into()), "to the letter");
+        assert!(found("C:\\case\\WIDE.cpp").is_err());
         assert_eq!(found("/elsewhere/none.c").ok().flatten(), None);
     }
 }
