@@ -7,6 +7,7 @@ mod hot;
 mod life;
 mod shown;
 mod transport;
+mod windows;
 
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
