@@ -1,4 +1,4 @@
-// The bundled example, opened in the editor, and what is to be seen of it.
+// An example of the fixtures, opened in the editor, and what is to be seen of it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,19 +13,34 @@ const top = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..
 const heatline = process.env.HEATLINE ?? path.join(path.resolve(top, process.env.CARGO_TARGET_DIR ?? 'target'), 'release/heatline');
 const vsix = process.env.HEATLINE_VSIX ?? path.join(top, 'editors/vscode/heatline.vsix');
 
-/** One editor on a copy of the example. */
+/** The bundled example; `make` fills an empty folder with it, `file` is opened first, `profile` is its recording. */
+const QUICKSTART = {
+  make: (folder) => { cpSync(path.join(top, 'fixtures/quickstart'), folder, { recursive: true }); },
+  file: 'tree.cpp',
+  profile: 'perf.data',
+};
+
+/** A program of Windows with a PDB, and samples of it in an SPT file. */
+export const SPT = {
+  make: (folder) => { execFileSync(path.join(top, 'fixtures/spt/make.sh'), [folder], { stdio: 'pipe' }); },
+  file: 'start.cpp',
+  profile: 'profile.spt',
+};
+
+/** One editor on an example of its own. */
 export class Example {
-  /** Opens `src/tree.cpp`; `settings` are the user's. */
-  static async open(settings = {}) {
+  /** Opens the example's first file; `settings` are the user's. */
+  static async open(settings = {}, kind = QUICKSTART) {
     const example = new Example();
     example.scratch = mkdtempSync(path.join(tmpdir(), 'heatline-example-'));
     example.workspace = path.join(example.scratch, 'project');
-    cpSync(path.join(top, 'fixtures/quickstart'), example.workspace, { recursive: true });
+    example.profile = kind.profile;
     try {
+      kind.make(example.workspace);
       // Nothing of ours is on this PATH: the server is the one in the extension.
       example.editor = await startEditor({ vsix, settings, path: '/usr/bin:/bin' });
       example.window = await Window.open(example.editor, path.join(top, '.cache/pictures'));
-      await example.window.goTo(example.editor.address(example.workspace, example.source('tree.cpp')));
+      await example.window.goTo(example.editor.address(example.workspace, example.source(kind.file)));
     } catch (error) {
       await example.close();
       throw error;
@@ -69,7 +84,7 @@ export class Example {
   }
 
   /** What must be seen of a file, by the report on a profile. */
-  wanted(file, profile = 'perf.data', ...options) {
+  wanted(file, profile = this.profile, ...options) {
     return {
       hints: expected.hints(this.report(profile, '--by', 'line', ...options), file),
       lenses: expected.lenses(this.report(profile, '--by', 'function', ...options), file),

@@ -68,8 +68,9 @@ export function lenses(functionReport, file, threshold = 0.1) {
   return found;
 }
 
+/** The rows of a file by its name; recorded paths may be those of Windows. */
 function inFile({ rows }, file) {
-  return rows.filter((row) => row.line !== undefined && row.file !== undefined && path.basename(row.file) === file);
+  return rows.filter((row) => row.line !== undefined && row.file !== undefined && path.win32.basename(row.file) === file);
 }
 
 /** The lines of a report whose source is in the example, hottest first, above the threshold of hints. */
