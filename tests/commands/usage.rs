@@ -86,8 +86,8 @@ fn a_binary_that_is_nowhere_is_named_with_where_was_looked() {
     std::fs::copy(example(), folder.path().join("perf.data")).unwrap();
     let output = heatline(folder.path(), &["report", "perf.data", "--coverage"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    let row = text.lines().find(|line| line.contains("neighbours")).unwrap();
-    assert!(row.contains("binary not found") && row.contains("--debug-dir"), "{row}");
+    let row = text.lines().find(|line| line.contains("binary not found")).unwrap();
+    assert!(row.contains("neighbours") && row.contains("--debug-dir"), "{row}");
     let found = report(
         &folder.path().join("perf.data"),
         &["--debug-dir", example().parent().unwrap().to_str().unwrap(), "--by", "line"],
