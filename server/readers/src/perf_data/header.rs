@@ -9,7 +9,7 @@ use heatline_profile::{FileOffset, Problems};
 use std::io::{self, Read, SeekFrom};
 
 /// The size of a header with feature bits.
-const FILE_HEADER: u64 = 104;
+pub(crate) const FILE_HEADER: u64 = 104;
 
 /// The size of the header of a stream.
 pub(crate) const PIPE_HEADER: u64 = 16;
@@ -19,6 +19,12 @@ pub(crate) const PIPE_HEADER: u64 = 16;
 pub(crate) struct Section {
     pub offset: u64,
     pub size: u64,
+}
+
+impl Section {
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
 }
 
 /// The first bytes of a file or stream.
@@ -46,6 +52,11 @@ impl Start {
     pub fn is_stream(&self) -> bool {
         self.size == PIPE_HEADER
     }
+
+    /// Where the records begin, according to the bytes of a file's header.
+    pub fn records_offset(&self, header: &[u8]) -> u64 {
+        self.order.u64_at(header, 40).unwrap_or(0)
+    }
 }
 
 /// One event of the attribute section.
@@ -59,42 +70,61 @@ pub(crate) struct EventHeader {
 pub(crate) struct Header {
     pub events: Vec<EventHeader>,
     pub data: Section,
-    pub features: Features,
+    /// The numbers of the feature sections, whose table lies behind the records.
+    feature_bits: Vec<u32>,
     /// Whether the recorder never came to write the header a second time.
     pub unclosed: bool,
 }
 
 impl Header {
-    /// Reads the header and everything it refers to except the records. `file` stands behind [`Start`].
+    /// Reads the header and the attributes that it refers to. `file` stands behind [`Start`].
     pub fn read(file: &mut dyn ReadSeek, start: Start, problems: &mut Problems) -> Result<Header, PerfDataError> {
         if start.size < FILE_HEADER {
             return Err(PerfDataError::HeaderSize { found: start.size });
         }
-        let length = file.seek(SeekFrom::End(0)).map_err(PerfDataError::Io)?;
-        let mut sections = Sections { file, length, order: start.order };
+        let mut sections = Sections::new(file, 0, start.order)?;
         let fixed = sections.whole(Section { offset: PIPE_HEADER, size: FILE_HEADER - PIPE_HEADER })?;
         let word = |index: usize| start.order.u64_at(&fixed, 8 * index).unwrap_or(0);
         let section = |index: usize| Section { offset: word(index), size: word(index + 1) };
         let data = section(3);
         let events = sections.attributes(word(0), section(1), problems)?;
         let unclosed = data.size == 0;
-        let mut features = Features::default();
-        if !unclosed {
-            let bits = feature_bits(&fixed, start.order);
-            sections.features(data.offset.saturating_add(data.size), &bits, &mut features, problems)?;
+        let feature_bits = if unclosed { Vec::new() } else { feature_bits(&fixed, start.order) };
+        Ok(Header { events, data, feature_bits, unclosed })
+    }
+
+    /// Reads the feature sections into `features`. `file` holds the bytes from position `first` of the input on.
+    pub fn read_features(
+        &self,
+        file: &mut dyn ReadSeek,
+        first: u64,
+        order: Order,
+        features: &mut Features,
+        problems: &mut Problems,
+    ) -> Result<(), PerfDataError> {
+        if self.unclosed {
+            return Ok(());
         }
-        Ok(Header { events, data, features, unclosed })
+        Sections::new(file, first, order)?.features(self.data.end(), &self.feature_bits, features, problems)
     }
 }
 
 /// Reads ranges of a file, none longer than what the file holds.
 struct Sections<'a> {
     file: &'a mut dyn ReadSeek,
-    length: u64,
+    /// The position in the input of the first byte that `file` holds.
+    first: u64,
+    /// The position in the input of the end of `file`.
+    end: u64,
     order: Order,
 }
 
-impl Sections<'_> {
+impl<'a> Sections<'a> {
+    fn new(file: &'a mut dyn ReadSeek, first: u64, order: Order) -> Result<Self, PerfDataError> {
+        let length = file.seek(SeekFrom::End(0))?;
+        Ok(Sections { file, first, end: first.saturating_add(length), order })
+    }
+
     /// A section that must be there.
     fn whole(&mut self, section: Section) -> Result<Vec<u8>, PerfDataError> {
         let bytes = self.part(section)?;
@@ -106,10 +136,12 @@ impl Sections<'_> {
 
     /// What the file holds of a section.
     fn part(&mut self, section: Section) -> Result<Vec<u8>, PerfDataError> {
-        let size = section.size.min(self.length.saturating_sub(section.offset));
+        let size = section.size.min(self.end.saturating_sub(section.offset));
         let mut bytes = Vec::new();
-        if size > 0 {
-            self.file.seek(SeekFrom::Start(section.offset))?;
+        if let Some(position) = section.offset.checked_sub(self.first)
+            && size > 0
+        {
+            self.file.seek(SeekFrom::Start(position))?;
             (&mut *self.file).take(size).read_to_end(&mut bytes)?;
         }
         Ok(bytes)

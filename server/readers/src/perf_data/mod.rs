@@ -25,6 +25,7 @@ mod layout;
 mod mappings;
 mod modules;
 mod names;
+mod piped;
 mod queue;
 mod session;
 pub(crate) mod state;
@@ -50,6 +51,8 @@ mod limit {
     pub const EVENTS: usize = 1 << 16;
     /// Bytes of an entry of the attribute section; the kernel's attribute has 136.
     pub const ATTR_ENTRY: usize = 4096;
+    /// Bytes in front of the records, and behind them, that are kept of a file that comes through a pipe.
+    pub const PIPED_SECTIONS: u64 = 64 << 20;
 }
 
 /// Why a perf.data file gives nothing at all.
@@ -86,6 +89,17 @@ pub enum PerfDataError {
         expected: u64,
         /// Where they should be.
         offset: u64,
+    },
+    /// A file came through a pipe, and its records lie where they cannot be read in order.
+    #[error(
+        "expected the records at most {most} bytes into the file, found them at {found:#x} (offset 0x28); such a file cannot be read \
+         from a pipe, name the file instead"
+    )]
+    NotInOrder {
+        /// Where the records begin.
+        found: u64,
+        /// How many bytes may lie in front of them.
+        most: u64,
     },
     /// Samples should be chosen by processor, but do not say theirs.
     #[error("the samples do not say their processor; leave out --cpu or record with --sample-cpu")]
@@ -141,6 +155,12 @@ struct Range {
     limit: Option<u64>,
 }
 
+impl Range {
+    fn of(header: &Header) -> Range {
+        Range { offset: header.data.offset, limit: (!header.unclosed).then(|| header.data.end()) }
+    }
+}
+
 /// Reads the header into `session` and leaves the file at its records; `None` for a stored pipe, which has no header.
 fn open_file(file: &mut dyn ReadSeek, session: &mut Session<'_>) -> Result<Option<Range>, PerfDataError> {
     let start = Start::read(file)?;
@@ -149,14 +169,14 @@ fn open_file(file: &mut dyn ReadSeek, session: &mut Session<'_>) -> Result<Optio
         return Ok(None);
     }
     let header = Header::read(file, start, &mut session.problems)?;
-    let (data, unclosed) = (header.data, header.unclosed);
-    session.begin(start.order, header);
-    file.seek(SeekFrom::Start(data.offset))?;
-    let limit = (!unclosed).then(|| data.offset.saturating_add(data.size));
-    Ok(Some(Range { offset: data.offset, limit }))
+    header.read_features(file, 0, start.order, &mut session.features, &mut session.problems)?;
+    let range = Range::of(&header);
+    session.begin(start.order, header.events);
+    file.seek(SeekFrom::Start(range.offset))?;
+    Ok(Some(range))
 }
 
-/// Reads what `perf record -o -` writes.
+/// Reads what `perf record -o -` writes, or a file whose bytes come in order.
 ///
 /// # Errors
 /// As [`read_file`].
@@ -166,12 +186,13 @@ pub fn read_stream(
     monitor: &dyn Monitor,
 ) -> Result<Profile, PerfDataError> {
     let start = Start::read(stream)?;
-    if !start.is_stream() {
-        return Err(PerfDataError::HeaderSize { found: start.size });
-    }
     let mut session = Session::empty(options);
     session.set_order(start.order);
     session.set_member(None);
+    if !start.is_stream() {
+        piped::read(stream, start, &mut session, monitor)?;
+        return session.finish(&mut Files(Vec::new()), monitor);
+    }
     read_records(Source::Stream(stream), &mut session, monitor)?;
     session.finish(&mut Files(Vec::new()), monitor)
 }

@@ -7,7 +7,7 @@ use expect_test::expect;
 use heatline_profile::{CodeAddress, ModuleKind, Profile, Silent};
 use heatline_readers::perf_data::RecordSink;
 use heatline_readers::{Input, ReadError, ReadOptions};
-use std::io::{self, Cursor, Read};
+use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 
 const APP: &str = "/usr/bin/app";
@@ -358,37 +358,4 @@ fn every_record_can_be_looked_at() {
         {"type":"FINISHED_ROUND","offset":592,"size":8}
         {"type":"TYPE_63","offset":600,"cpu":0,"size":16}"#]]
     .assert_eq(&seen.lock().unwrap().join("\n"));
-}
-
-/// Reads at most so many bytes at once.
-struct Slowly<'a>(&'a [u8], usize);
-
-impl Read for Slowly<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.1.min(buffer.len()).min(self.0.len());
-        let (now, later) = self.0.split_at(count);
-        buffer[..count].copy_from_slice(now);
-        self.0 = later;
-        Ok(count)
-    }
-}
-
-#[test]
-fn a_pipe_gives_the_same_however_it_is_cut_into_reads() {
-    let mut writer = begin(Order::Little);
-    for time in 10..3000 {
-        writer.sample(P, time, time % 7, &[USER, 0x40_0000 + time % 50, 0x7f00_0000 + time % 11]);
-        if time % 100 == 0 {
-            writer.comm(100, 100, if time % 200 == 0 { "even" } else { "odd" }, 0, time);
-            writer.round();
-        }
-    }
-    let whole = rows(&read(&writer.file(&[])));
-    let pipe = writer.pipe();
-    assert_eq!(rows(&read(&pipe)), whole);
-    for size in [1, 7, 8, 13, 4096, 100_000] {
-        let mut stream = Slowly(&pipe, size);
-        let profile = heatline_readers::read(Input::Stream(&mut stream), &ReadOptions::default(), &Silent).unwrap();
-        assert_eq!(rows(&profile), whole, "reads of {size} bytes");
-    }
 }

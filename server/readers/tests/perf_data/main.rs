@@ -9,4 +9,5 @@ mod dwarf;
 mod handmade;
 mod oracle;
 mod recording;
+mod streams;
 mod writer;

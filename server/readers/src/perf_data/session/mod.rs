@@ -13,7 +13,7 @@ use super::deferred::Deferred;
 use super::describe::{self, Known, RecordFields};
 use super::features::Features;
 use super::folding::Folding;
-use super::header::Header;
+use super::header::EventHeader;
 use super::layout::Layout;
 use super::queue::Queue;
 use super::state::record_type as kind;
@@ -104,11 +104,10 @@ impl<'a> Session<'a> {
         self.order = order;
     }
 
-    /// Takes over what a file's header says.
-    pub fn begin(&mut self, order: Order, header: Header) {
+    /// Takes over the events of a file's header.
+    pub fn begin(&mut self, order: Order, events: Vec<EventHeader>) {
         self.order = order;
-        self.features = header.features;
-        for event in header.events {
+        for event in events {
             self.add_event(event.attr, event.ids);
         }
     }
