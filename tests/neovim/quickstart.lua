@@ -252,9 +252,9 @@ local failed = 0
 for _, one in ipairs(tests) do
   local good, problem = xpcall(one.body, debug.traceback)
   failed = failed + (good and 0 or 1)
-  print((good and "✔ " or "✖ ") .. one.name .. (good and "" or "\n" .. problem))
+  io.stdout:write(good and "✔ " or "✖ ", one.name, "\n", good and "" or problem .. "\n")
 end
-print(("\nℹ pass %d\nℹ fail %d"):format(#tests - failed, failed))
+io.stdout:write(("\nℹ pass %d\nℹ fail %d\n"):format(#tests - failed, failed))
 for _, client in ipairs(vim.lsp.get_clients()) do
   client:stop()
 end
