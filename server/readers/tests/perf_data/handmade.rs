@@ -77,7 +77,7 @@ fn both_byte_orders_say_the_same() {
         let name = if order == Order::Little { "little" } else { "big" };
         let expect = ["2x12 app app@0x1010 lib.so<0x100", "1x9 renamed lib.so@0x1000 app<0x1020"];
         let profile = check(name, &writer, &expect);
-        assert_eq!((profile.events[0].name.as_str(), problems(&profile)), ("cpu-clock", vec![]));
+        assert_eq!((profile.events[0].name.as_str(), problems(&profile)), ("cpu-clock", vec![("missing-build-id", 3)]));
         assert_eq!(profile.recording.duration_ns, Some(3));
     }
 }
@@ -243,7 +243,8 @@ fn what_was_lost_or_is_unknown_is_counted() {
     writer.sample(P, 10, 1, &[USER, 0x40_0010]);
     let profile = read(&writer.file(&[]));
     assert_eq!(rows(&profile), ["1x1 app app@0x1010"]);
-    let expect = [("unknown-record", 2), ("lost-samples", 20), ("throttled", 1), ("damaged-record", 1)];
+    let expect =
+        [("unknown-record", 2), ("lost-samples", 20), ("throttled", 1), ("damaged-record", 1), ("missing-build-id", 1)];
     assert_eq!(problems(&profile), expect);
 }
 
@@ -263,6 +264,50 @@ fn build_ids_in_the_header_belong_to_the_last_file_at_their_path() {
         .collect();
     assert_eq!(identities, [None, Some("ab".repeat(20))]);
     assert_eq!(problems(&profile), [("replaced-binary", 1)]);
+}
+
+#[test]
+fn samples_in_binaries_without_a_build_id_are_counted_and_the_binaries_named() {
+    let mut writer = begin(Order::Little);
+    writer.mmap(100, [0x50_0000, 0x1000, 0], "[heap]", 0, 0);
+    writer.sample(P, 10, 1, &[USER, 0x40_0010, 0x7f00_0100]);
+    writer.sample(P, 11, 1, &[USER, 0x50_0010]);
+    writer.sample(P, 12, 1, &[USER, 0x60_0010]);
+    let app = build_id_section(&writer, APP, [0xab; 20]);
+    assert_eq!(problems(&read(&writer.file(&[(2, app.clone())]))), []);
+    writer.sample(P, 13, 1, &[USER, 0x7f00_0100, 0x40_0010]);
+    writer.sample(P, 14, 1, &[USER, 0x7f00_0104, 0x40_0010]);
+    let profile = read(&writer.file(&[(2, app)]));
+    assert_eq!(problems(&profile), [("missing-build-id", 2)]);
+    let message = &profile.problems.iter().next().unwrap().message;
+    assert!(message.contains("(/usr/lib/lib.so)") && message.contains("without -B"), "{message}");
+}
+
+/// What to do stands behind a semicolon.
+#[test]
+fn every_warning_says_what_to_do() {
+    let mut writer = begin(Order::Little);
+    let trailer = writer.words(&[100 << 32 | 100, 5, 0]);
+    writer.record(2, 0, &[writer.words(&[1, 17]), trailer.clone()].concat());
+    writer.record(5, 0, &[writer.words(&[5, 1, 1]), trailer].concat());
+    writer.record(63, 0, &[0; 16]);
+    writer.record(9, IN_USER, &[0; 8]);
+    writer.sample(P, 100, 1, &[USER, 0x40_0010]);
+    writer.round();
+    writer.sample(P, 200, 1, &[USER, 0x40_0010]);
+    writer.round();
+    writer.comm(100, 100, "late", 0, 50);
+    writer.sample(P, 300, 1, &[USER, 0x40_0010]);
+    let mut bytes = writer.file(&[]);
+    bytes.truncate(bytes.len() - 8);
+    let profile = read(&bytes);
+    let kinds: Vec<_> = profile.problems.iter().map(|problem| problem.kind).collect();
+    for kind in ["truncated", "lost-samples", "throttled", "damaged-record", "unknown-record", "out-of-order"] {
+        assert!(kinds.contains(&kind), "{kind} of {kinds:?}");
+    }
+    for problem in profile.problems.iter() {
+        assert!(problem.message.contains("; "), "{}", problem.message);
+    }
 }
 
 #[test]

@@ -203,6 +203,7 @@ impl<'a> Session<'a> {
         profile.spe = spe.map(|spe| spe.table);
         profile.threads = world.threads;
         profile.modules = world.modules.finish(&self.features.build_ids, &mut self.problems);
+        report::note_missing_build_ids(&profile, &self.features.build_ids, &mut self.problems);
         profile.recording = self.features.into_recording();
         profile.recording.duration_ns = self.span.map(|(first, last)| last - first);
         profile.problems = self.problems;

@@ -169,7 +169,8 @@ impl Session<'_> {
             }
             known if is_harmless(known) => Some(()),
             unknown => {
-                let message = format!("records of type {unknown} are unknown and were skipped");
+                let message =
+                    format!("records of type {unknown} are unknown and were skipped; a later Heatline may know them");
                 self.problems.add("unknown-record", 1, Some(FileOffset(record.offset)), message);
                 Some(())
             }

@@ -2,7 +2,8 @@
 
 use super::Session;
 use crate::perf_data::blocks::End;
-use heatline_profile::FileOffset;
+use heatline_profile::{BuildId, FileOffset, ModuleKind, Problems, Profile};
+use std::collections::BTreeSet;
 
 /// Problems that are counted without a text each.
 #[derive(Default)]
@@ -68,13 +69,15 @@ impl Session<'_> {
                 "stacks-not-walked",
                 self.counts.not_walked,
                 None,
-                "stacks were recorded as bytes (--call-graph dwarf) and could not be walked, so they have one user frame",
+                "stacks were recorded as bytes (--call-graph dwarf) and could not be walked, so they have one user frame; \
+                 record 64-bit x86 or Arm programs, or with --call-graph fp",
             ),
             (
                 "unfinished-chains",
                 self.counts.unfinished_chains,
                 None,
-                "samples were recorded without the user part of their stacks, and it never came; they show the kernel only",
+                "samples were recorded without the user part of their stacks, and it never came; they show the kernel only, \
+                 record until the program ends or without deferred chains",
             ),
             (
                 "lost-samples",
@@ -88,26 +91,37 @@ impl Session<'_> {
                 None,
                 "the kernel held back an event that came too often; record less often (-F) or with a larger period (-c)",
             ),
-            ("damaged-record", short, first_short, "records are shorter than what they must hold and were skipped"),
+            (
+                "damaged-record",
+                short,
+                first_short,
+                "records are shorter than what they must hold and were skipped; copy or record the file anew",
+            ),
             (
                 "unknown-event",
                 self.counts.unknown_ids,
                 None,
-                "samples belong to no event that the header names and were skipped",
+                "samples belong to no event that the header names and were skipped; copy or record the file anew",
             ),
             (
                 "out-of-order",
                 self.queue.late,
                 None,
                 "changes of mappings or names came later in the file than samples they apply to; some addresses may be \
-                 given to the wrong binary",
+                 given to the wrong binary, record with larger buffers (-m)",
             ),
-            ("unknown-context", world.unknown_markers, None, "markers in call chains are unknown and were skipped"),
+            (
+                "unknown-context",
+                world.unknown_markers,
+                None,
+                "markers in call chains are unknown and were skipped; a later Heatline may know them",
+            ),
             (
                 "too-many-mappings",
                 world.dropped_mappings,
                 None,
-                "so many processes inherited mappings that some were dropped; their addresses are not resolved",
+                "so many processes inherited mappings that some were dropped; their addresses are not resolved, record fewer \
+                 processes (-p)",
             ),
             ("no-events", u64::from(self.events.is_empty()), None, "the file describes no event; record anew"),
         ];
@@ -130,5 +144,39 @@ impl Session<'_> {
                 self.problems.add("missing-binary", 1, None, message);
             }
         }
+    }
+}
+
+/// Counts samples in binaries of which no build id was recorded. Files that lack their header sections say so already,
+/// and so do binaries that were replaced, which `build_ids` names.
+pub(super) fn note_missing_build_ids(profile: &Profile, build_ids: &[(String, BuildId)], problems: &mut Problems) {
+    /// Binaries that are named; of more only the number is said.
+    const NAMED: usize = 3;
+    if problems.iter().any(|problem| ["unclosed", "damaged-header"].contains(&problem.kind)) {
+        return;
+    }
+    let known: BTreeSet<&str> = build_ids.iter().map(|(path, _)| path.as_str()).collect();
+    let mut count = 0u64;
+    let mut paths = BTreeSet::new();
+    for row in &profile.rows {
+        let module = profile.module(profile.stacks.node(row.stack).module);
+        let is_sample =
+            (row.event.0 as usize) < profile.events.len() && !profile.event(row.event).name.starts_with("branch:");
+        let lacks = module.kind == ModuleKind::Binary && module.identity.is_none();
+        if is_sample && lacks && !known.contains(module.path.as_str()) {
+            count = count.saturating_add(row.tally.samples);
+            paths.insert(module.path.as_str());
+        }
+    }
+    if count > 0 {
+        let mut names = paths.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        if let Some(more) = paths.len().checked_sub(NAMED).filter(|&more| more > 0) {
+            names.push_str(&format!(" and {more} more"));
+        }
+        let message = format!(
+            "samples fall into binaries whose build ids were not recorded ({names}), so a later build of them would \
+             go unnoticed; record into a file without -B, or with --buildid-mmap, and link with -Wl,--build-id"
+        );
+        problems.add("missing-build-id", count, None, message);
     }
 }
