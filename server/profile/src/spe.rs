@@ -128,6 +128,9 @@ impl AddAssign for Ratio {
 pub struct Distribution {
     /// (cycles, how often), ascending, each value once, no zero counts.
     counts: Vec<(u16, u32)>,
+    records: u64,
+    sum: u64,
+    squares: u128,
 }
 
 impl Distribution {
@@ -143,13 +146,20 @@ impl Distribution {
         });
         counts.retain(|&(_, count)| count > 0);
         counts.shrink_to_fit();
-        Distribution { counts }
+        Self::from_ascending(counts)
     }
 
     /// A distribution from ascending values, each once, with how often each was seen, which is not 0.
     pub fn from_ascending(counts: Vec<(u16, u32)>) -> Self {
         debug_assert!(counts.is_sorted_by(|a, b| a.0 < b.0) && counts.iter().all(|count| count.1 > 0));
-        Distribution { counts }
+        let (mut records, mut sum, mut squares) = (0, 0, 0);
+        for &(value, count) in &counts {
+            let (value, count) = (u64::from(value), u64::from(count));
+            records += count;
+            sum += value * count;
+            squares += u128::from(value * value * count);
+        }
+        Distribution { counts, records, sum, squares }
     }
 
     /// The values with how often each was seen, ascending.
@@ -164,17 +174,17 @@ impl Distribution {
 
     /// How many records had this latency.
     pub fn records(&self) -> u64 {
-        self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
+        self.records
     }
 
     /// Sum of the latencies in cycles.
     pub fn sum(&self) -> u64 {
-        self.counts.iter().map(|&(value, count)| u64::from(value) * u64::from(count)).sum()
+        self.sum
     }
 
     /// Sum of the squares of the latencies, from which the effective sample size follows.
     pub fn squares(&self) -> f64 {
-        self.counts.iter().map(|&(value, count)| f64::from(value) * f64::from(value) * f64::from(count)).sum()
+        self.squares as f64
     }
 
     /// Mean in cycles, `None` without records.
@@ -207,7 +217,7 @@ impl AddAssign<&Distribution> for Distribution {
             return;
         }
         if self.counts.is_empty() {
-            self.counts = other.counts.clone();
+            *self = other.clone();
             return;
         }
         let ours = std::mem::take(&mut self.counts);
@@ -228,7 +238,7 @@ impl AddAssign<&Distribution> for Distribution {
             });
         }
         merged.extend(a.chain(b));
-        self.counts = merged;
+        *self = Distribution::from_ascending(merged);
     }
 }
 

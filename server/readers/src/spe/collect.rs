@@ -41,8 +41,6 @@ pub struct Collector {
     lists: Vec<Brief>,
     /// First lists that were outgrown.
     free: Vec<u32>,
-    /// Places whose records are to be moved to their lists.
-    spilled: Vec<usize>,
     bulks: Vec<Option<Box<Bulk>>>,
     signatures: Signatures,
     cpus: Vec<Cpu>,
@@ -172,7 +170,8 @@ impl Collector {
             *target = (self.index.guess(arrival.pc, arrival.owner), signature);
             done += 1;
         }
-        let mut spilled = std::mem::take(&mut self.spilled);
+        let mut spilled = [0u32; BATCH];
+        let mut spills = 0;
         for (&(target, signature), arrival) in targets.iter().zip(arrivals).take(done) {
             let mut number = target as usize;
             if !self.places.get(number).is_some_and(|place| place.pc == arrival.pc && place.owner == arrival.owner) {
@@ -186,13 +185,13 @@ impl Collector {
                 *free = Brief::new(arrival.latencies, signature);
                 place.held += 1;
             }
-            if usize::from(place.held) >= RECENT {
-                spilled.push(number);
+            // Without a branch, which could not be foreseen and would have to wait for the place.
+            if let Some(next) = spilled.get_mut(spills) {
+                *next = number as u32;
             }
+            spills += usize::from(usize::from(place.held) >= RECENT);
         }
-        self.spill_all(&spilled);
-        spilled.clear();
-        self.spilled = spilled;
+        self.spill_all(spilled.get(..spills).unwrap_or_default());
         done
     }
 
@@ -210,9 +209,9 @@ impl Collector {
     }
 
     /// Moves what places hold to their lists, and counts the lists that are full then.
-    fn spill_all(&mut self, spilled: &[usize]) {
+    fn spill_all(&mut self, spilled: &[u32]) {
         let mut full = Vec::new();
-        for &number in spilled {
+        for number in spilled.iter().map(|&number| number as usize) {
             self.spill(number);
             if self.places.get(number).is_some_and(|place| place.listed >= LISTS[1]) {
                 full.push(number);

@@ -27,14 +27,8 @@ const DERIVED: [Derived; 13] = [
 ];
 
 fn latency(latencies: &Distribution) -> Option<Tally> {
-    let (mut samples, mut sum, mut squares) = (0u64, 0u64, 0u128);
-    for &(value, count) in latencies.counts() {
-        let (value, count) = (u64::from(value), u64::from(count));
-        samples += count;
-        sum += value * count;
-        squares += u128::from(value * value * count);
-    }
-    (samples > 0).then_some(Tally { samples, weight: Weight(sum), squares: squares as f64 })
+    let samples = latencies.records();
+    (samples > 0).then(|| Tally { samples, weight: Weight(latencies.sum()), squares: latencies.squares() })
 }
 
 /// `None` where it could not have happened; a count of 0 where it could have and did not.
