@@ -88,6 +88,12 @@ struct PerfRecord<'a> {
     perf: &'a perf_data::RecordFields,
 }
 
+/// A line of a perf.data dump about the recording as a whole.
+#[derive(serde::Serialize)]
+struct PerfFeature<'a> {
+    feature: &'a perf_data::FeatureFields,
+}
+
 /// Standard output, and the first failure to write to it; what comes after it is dropped.
 struct Out {
     writer: io::BufWriter<io::Stdout>,
@@ -138,10 +144,13 @@ fn dump_records(path: &Path, kind: Option<ProfileKind>, args: &DumpArgs) -> anyh
     let lock = |out: &Mutex<Out>, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         out.lock().unwrap_or_else(PoisonError::into_inner).write(|writer| write(writer));
     };
-    let (spe_out, record_out) = (Arc::clone(&out), Arc::clone(&out));
+    let (spe_out, record_out, feature_out) = (Arc::clone(&out), Arc::clone(&out), Arc::clone(&out));
     let sink = spe::Sink::new(args.packets, move |item| lock(&spe_out, &|writer| write_item(writer, &item, json)));
     let records = perf_data::RecordSink::new(move |record| {
         lock(&record_out, &|writer| write_item(writer, &PerfRecord { perf: record }, json));
+    });
+    let records = records.with_features(move |feature| {
+        lock(&feature_out, &|writer| write_item(writer, &PerfFeature { feature }, json));
     });
     let options = ReadOptions {
         time: args.time.as_deref().map(time_range).transpose()?,
@@ -176,11 +185,12 @@ fn write_item(out: &mut dyn Write, item: &impl serde::Serialize, json: bool) -> 
     let value = serde_json::to_value(item)?;
     for (kind, fields) in value.as_object().into_iter().flatten() {
         write!(out, "{kind}")?;
-        // What a record is and where come first, whatever their names.
-        let is_first = |name: &str| ["type", "offset"].contains(&name);
-        let (first, rest): (Vec<_>, Vec<_>) =
-            fields.as_object().into_iter().flatten().partition(|(name, _)| is_first(name));
-        for (name, value) in first.into_iter().rev().chain(rest) {
+        // What it is and where come first, whatever their names.
+        let first = [if kind == "feature" { "name" } else { "type" }, "offset"];
+        let fields = fields.as_object();
+        let named = first.iter().filter_map(|&name| Some((name, fields?.get(name)?)));
+        let rest = fields.into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+        for (name, value) in named.chain(rest.filter(|(name, _)| !first.contains(name))) {
             write!(out, "  {name} {}", plain(value))?;
         }
         writeln!(out)?;

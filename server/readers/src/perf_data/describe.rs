@@ -11,20 +11,35 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Told of every record, in the order of the file.
+/// Told of every record, in the order of the file, and of the feature sections if it wants to know.
 #[derive(Clone)]
-pub struct RecordSink(Arc<Mutex<Take>>);
+pub struct RecordSink {
+    record: Arc<Mutex<Take<RecordFields>>>,
+    feature: Option<Arc<Mutex<Take<FeatureFields>>>>,
+}
 
-type Take = dyn FnMut(&RecordFields) + Send;
+type Take<T> = dyn FnMut(&T) + Send;
 
 impl RecordSink {
     /// A sink that hands each record to `take`.
     pub fn new(take: impl FnMut(&RecordFields) + Send + 'static) -> RecordSink {
-        RecordSink(Arc::new(Mutex::new(take)))
+        RecordSink { record: Arc::new(Mutex::new(take)), feature: None }
+    }
+
+    /// The same, handing each feature section that holds facts of the recording to `take`.
+    #[must_use]
+    pub fn with_features(self, take: impl FnMut(&FeatureFields) + Send + 'static) -> RecordSink {
+        RecordSink { feature: Some(Arc::new(Mutex::new(take))), ..self }
+    }
+
+    pub(super) fn take_feature(&self, feature: &FeatureFields) {
+        if let Some(take) = &self.feature {
+            (take.lock().unwrap_or_else(PoisonError::into_inner))(feature);
+        }
     }
 
     pub(super) fn take(&self, record: &RecordFields) {
-        (self.0.lock().unwrap_or_else(PoisonError::into_inner))(record);
+        (self.record.lock().unwrap_or_else(PoisonError::into_inner))(record);
     }
 }
 
@@ -47,6 +62,8 @@ pub enum FieldValue {
     Addresses(Vec<u64>),
     /// Anything in words.
     Text(String),
+    /// Several of them.
+    Texts(Vec<String>),
 }
 
 /// One record: its type and position, and its fields by name. Serializes as one map.
@@ -62,23 +79,50 @@ pub struct RecordFields {
 
 impl Serialize for RecordFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.fields.len() + 2))?;
-        map.serialize_entry("type", &self.kind)?;
-        map.serialize_entry("offset", &self.offset)?;
-        for (name, value) in &self.fields {
-            match value {
-                FieldValue::Number(number) => map.serialize_entry(name, number)?,
-                FieldValue::Task(number) => map.serialize_entry(name, number)?,
-                FieldValue::Address(address) => map.serialize_entry(name, &format!("{address:#x}"))?,
-                FieldValue::Addresses(all) => {
-                    let texts: Vec<String> = all.iter().map(|address| format!("{address:#x}")).collect();
-                    map.serialize_entry(name, &texts)?;
-                }
-                FieldValue::Text(text) => map.serialize_entry(name, text)?,
-            }
-        }
-        map.end()
+        serialize_map(("type", &self.kind), self.offset, &self.fields, serializer)
     }
+}
+
+/// One feature section: its name and position, and its fields by name. Serializes as one map.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FeatureFields {
+    /// The name that perf gives it, without its prefix: `CMDLINE`, `SAMPLE_TIME`.
+    pub name: &'static str,
+    /// Position of the section in its file; of a pipe's, that of its record.
+    pub offset: u64,
+    /// What the section holds, in its own order.
+    pub fields: Vec<(&'static str, FieldValue)>,
+}
+
+impl Serialize for FeatureFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_map(("name", self.name), self.offset, &self.fields, serializer)
+    }
+}
+
+fn serialize_map<S: Serializer>(
+    heading: (&str, &str),
+    offset: u64,
+    fields: &[(&'static str, FieldValue)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(fields.len() + 2))?;
+    map.serialize_entry(heading.0, heading.1)?;
+    map.serialize_entry("offset", &offset)?;
+    for (name, value) in fields {
+        match value {
+            FieldValue::Number(number) => map.serialize_entry(name, number)?,
+            FieldValue::Task(number) => map.serialize_entry(name, number)?,
+            FieldValue::Address(address) => map.serialize_entry(name, &format!("{address:#x}"))?,
+            FieldValue::Addresses(all) => {
+                let texts: Vec<String> = all.iter().map(|address| format!("{address:#x}")).collect();
+                map.serialize_entry(name, &texts)?;
+            }
+            FieldValue::Text(text) => map.serialize_entry(name, text)?,
+            FieldValue::Texts(texts) => map.serialize_entry(name, texts)?,
+        }
+    }
+    map.end()
 }
 
 /// What describing needs of the event that a record belongs to.

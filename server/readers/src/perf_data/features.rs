@@ -2,6 +2,8 @@
 
 use super::attr::Attr;
 use super::bytes::{Cursor, Order, text};
+use super::describe::RecordSink;
+use super::facts;
 use super::state::{build_id, misc};
 use heatline_profile::{BuildId, Recording};
 
@@ -12,11 +14,17 @@ pub(crate) mod feature {
     pub const OS_RELEASE: u32 = 4;
     pub const VERSION: u32 = 5;
     pub const ARCH: u32 = 6;
+    pub const CPU_COUNT: u32 = 7;
     pub const CPU_DESCRIPTION: u32 = 8;
     pub const CPU_ID: u32 = 9;
+    pub const TOTAL_MEMORY: u32 = 10;
     pub const COMMAND_LINE: u32 = 11;
     pub const EVENT_DESCRIPTION: u32 = 12;
     pub const PMU_MAPPINGS: u32 = 16;
+    pub const SAMPLE_TIME: u32 = 21;
+    pub const CLOCK_ID: u32 = 23;
+    pub const CLOCK_DATA: u32 = 29;
+    pub const HYBRID: u32 = 30;
 }
 
 /// An event as the event-description section has it.
@@ -36,13 +44,25 @@ pub(crate) struct Features {
     pub cpu_id: Option<String>,
     /// The names of performance units by the type of their events.
     pub units: Vec<(u32, String)>,
+    /// Who is told of the sections, one by one.
+    pub sink: Option<RecordSink>,
 }
 
 impl Features {
-    /// Whether [`Features::section`] does anything with a section; the others need not be read.
-    pub fn wants(number: u32) -> bool {
+    /// Tells the sink of a section, if it wants to know.
+    pub fn tell(&self, number: u32, offset: u64, bytes: &[u8], order: Order) {
+        if let Some(sink) = &self.sink
+            && let Some(fact) = facts::describe(number, offset, bytes, order)
+        {
+            sink.take_feature(&fact);
+        }
+    }
+
+    /// Whether anything is done with a section; the others need not be read.
+    pub fn wants(&self, number: u32) -> bool {
         use feature::*;
-        matches!(
+        let told = self.sink.is_some() && facts::is_fact(number);
+        told || matches!(
             number,
             BUILD_ID
                 | OS_RELEASE

@@ -198,10 +198,11 @@ impl<'a> Sections<'a> {
         for (&bit, entry) in bits.iter().zip(entries.as_chunks::<16>().0) {
             let word = |at| self.order.u64_at(entry, at).unwrap_or(0);
             let section = Section { offset: word(0), size: word(8) };
-            if !Features::wants(bit) {
+            if !features.wants(bit) {
                 continue;
             }
             let bytes = self.part(section)?;
+            features.tell(bit, section.offset, &bytes, self.order);
             let damaged = features.section(bit, &bytes, self.order).is_none();
             missing += usize::from(damaged || (bytes.len() as u64) < section.size);
         }

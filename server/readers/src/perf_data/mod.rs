@@ -17,6 +17,7 @@ mod deferred;
 mod describe;
 mod directory;
 mod elf;
+mod facts;
 mod features;
 mod fields;
 mod folding;
@@ -34,7 +35,7 @@ pub(crate) mod trace;
 mod unwind;
 pub(crate) mod world;
 
-pub use describe::{FieldValue, RecordFields, RecordSink};
+pub use describe::{FeatureFields, FieldValue, RecordFields, RecordSink};
 pub use directory::{FOLDER_MEMBER, read_folder};
 
 use crate::{ReadOptions, ReadSeek};

@@ -6,6 +6,7 @@
 mod against_perf;
 mod damage;
 mod dwarf;
+mod features;
 mod handmade;
 mod oracle;
 mod recording;

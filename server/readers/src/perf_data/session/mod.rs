@@ -75,7 +75,7 @@ impl<'a> Session<'a> {
         Session {
             order,
             options,
-            features: Features::default(),
+            features: Features { sink: options.records.clone(), ..Features::default() },
             problems: Problems::new(),
             events: Vec::new(),
             layouts: Vec::new(),

@@ -161,7 +161,7 @@ impl Session<'_> {
             kind::TIME_CONV => self.trace.take_conversion(body, self.order),
             kind::AUXTRACE => self.auxtrace(record),
             kind::HEADER_ATTR => self.header_attr(body),
-            kind::HEADER_FEATURE => self.header_feature(body),
+            kind::HEADER_FEATURE => self.header_feature(record.offset, body),
             kind::EVENT_UPDATE => self.event_update(body),
             kind::BUILD_ID => {
                 self.features.build_ids.extend(build_id_body(body, record.misc));
@@ -189,9 +189,10 @@ impl Session<'_> {
         Some(())
     }
 
-    fn header_feature(&mut self, body: &[u8]) -> Option<()> {
+    fn header_feature(&mut self, offset: u64, body: &[u8]) -> Option<()> {
         let mut cursor = Cursor::new(body, self.order);
         let number = u32::try_from(cursor.u64()?).ok()?;
+        self.features.tell(number, offset, cursor.rest(), self.order);
         self.features.section(number, cursor.rest(), self.order)
     }
 

@@ -1,0 +1,80 @@
+//! Feature sections in words, for people and programs that look into a file.
+
+use super::bytes::{Cursor, Order};
+use super::describe::{FeatureFields, FieldValue};
+use super::features::feature;
+
+/// Texts and numbers of one list; a section that holds more is cut there.
+const MOST_ITEMS: usize = 4096;
+
+type List = Vec<(&'static str, FieldValue)>;
+
+/// Whether a section is shown in words. Build ids and events are records and fields of their own.
+pub(super) fn is_fact(number: u32) -> bool {
+    name(number).is_some()
+}
+
+/// A feature section in words: its name, its position in the input, its fields. What is damaged is left out.
+pub(super) fn describe(number: u32, offset: u64, bytes: &[u8], order: Order) -> Option<FeatureFields> {
+    let name = name(number)?;
+    let mut fields = List::new();
+    values(number, &mut Cursor::new(bytes, order), &mut fields);
+    fields.push(("size", FieldValue::Number(bytes.len() as u64)));
+    Some(FeatureFields { name, offset, fields })
+}
+
+/// The name of a section as perf has it, of those that hold facts.
+fn name(number: u32) -> Option<&'static str> {
+    Some(match number {
+        feature::HOSTNAME => "HOSTNAME",
+        feature::OS_RELEASE => "OSRELEASE",
+        feature::VERSION => "VERSION",
+        feature::ARCH => "ARCH",
+        feature::CPU_COUNT => "NRCPUS",
+        feature::CPU_DESCRIPTION => "CPUDESC",
+        feature::CPU_ID => "CPUID",
+        feature::TOTAL_MEMORY => "TOTAL_MEM",
+        feature::COMMAND_LINE => "CMDLINE",
+        feature::SAMPLE_TIME => "SAMPLE_TIME",
+        feature::CLOCK_ID => "CLOCKID",
+        feature::CLOCK_DATA => "CLOCK_DATA",
+        feature::HYBRID => "HYBRID_TOPOLOGY",
+        _ => return None,
+    })
+}
+
+fn values(number: u32, cursor: &mut Cursor<'_>, out: &mut List) -> Option<()> {
+    use FieldValue::{Number, Text};
+    match number {
+        feature::CPU_COUNT => {
+            out.push(("available", Number(cursor.u32()?.into())));
+            out.push(("online", Number(cursor.u32()?.into())));
+        }
+        feature::TOTAL_MEMORY => out.push(("kibibytes", Number(cursor.u64()?))),
+        feature::COMMAND_LINE => {
+            let count = usize::try_from(cursor.u32()?).ok()?.min(MOST_ITEMS);
+            let words: Option<Vec<String>> = (0..count).map(|_| cursor.counted_text()).collect();
+            out.push(("arguments", FieldValue::Texts(words?)));
+        }
+        feature::SAMPLE_TIME => {
+            out.push(("first", Number(cursor.u64()?)));
+            out.push(("last", Number(cursor.u64()?)));
+        }
+        // The section holds how far apart two ticks are, in nanoseconds.
+        feature::CLOCK_ID => out.push(("resolution_ns", Number(cursor.u64()?))),
+        feature::CLOCK_DATA => {
+            out.push(("version", Number(cursor.u32()?.into())));
+            out.push(("clock", Number(cursor.u32()?.into())));
+            out.push(("wall_clock_ns", Number(cursor.u64()?)));
+            out.push(("clock_ns", Number(cursor.u64()?)));
+        }
+        feature::HYBRID => {
+            let count = usize::try_from(cursor.u32()?).ok()?.min(MOST_ITEMS);
+            let units: Option<Vec<String>> =
+                (0..count).map(|_| Some(format!("{}: {}", cursor.counted_text()?, cursor.counted_text()?))).collect();
+            out.push(("units", FieldValue::Texts(units?)));
+        }
+        _ => out.push(("text", Text(cursor.counted_text()?))),
+    }
+    Some(())
+}
