@@ -171,3 +171,43 @@ fn mutations_of_a_file_of_big_byte_order_neither_panic_nor_hang() {
     }
     survives_mutations(&writer.file(&[(2, build_id_section(&writer, "/usr/bin/app", [7; 20]))]));
 }
+
+/// Names the file of which a process of its own reads damaged copies.
+const MEMORY_OF: &str = "HEATLINE_TEST_MEMORY_OF";
+
+/// Starts this test again in a process of its own, as other tests need memory too.
+#[track_caller]
+fn needs_little_memory(scratch: &Scratch, base: &[u8]) {
+    let file = scratch.path("base");
+    std::fs::write(&file, base).unwrap();
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "damage::damaged_files_need_at_most_four_times_their_size_and_64_mib"]);
+    let printed = run(again.env(MEMORY_OF, file));
+    assert!(printed.contains("1 passed"), "{printed}");
+}
+
+/// Reads damaged copies, as files and as streams, and checks the most memory that the process ever held.
+fn read_damaged_copies(base: &[u8]) {
+    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    for _ in 0..1000 {
+        let mut bytes = base.to_vec();
+        mutate(&mut bytes, &mut numbers);
+        let _ = read(&bytes);
+        let _ = heatline_readers::read(Input::Stream(&mut bytes.as_slice()), &ReadOptions::default(), &Silent);
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: usize = line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10;
+    assert!(peak <= 4 * base.len() + (64 << 20), "{peak} bytes for a file of {}", base.len());
+}
+
+#[test]
+fn damaged_files_need_at_most_four_times_their_size_and_64_mib() {
+    if let Some(file) = std::env::var_os(MEMORY_OF) {
+        return read_damaged_copies(&std::fs::read(file).unwrap());
+    }
+    let scratch = Scratch::new("memory");
+    needs_little_memory(&scratch, small());
+    needs_little_memory(&scratch, &recorded("memory-zstd", &["-z", "-g"]));
+    needs_little_memory(&scratch, &recorded("memory-stacks", &["--call-graph", "dwarf,256"]));
+}
