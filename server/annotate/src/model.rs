@@ -4,7 +4,7 @@ use crate::addresses::Addresses;
 use crate::path::normalize;
 use crate::tree::{NONE, Tree};
 use heatline_profile::{ModuleId, Profile};
-use heatline_symbols::{Checksum, Resolution};
+use heatline_symbols::{Checksum, Reason, Resolution};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -194,6 +194,14 @@ impl Model {
     }
 }
 
+/// Of two reasons the one that tells more: stray addresses outside the code are in every module.
+fn telling<'a>(first: Option<&'a Reason>, second: Option<&'a Reason>) -> Option<&'a Reason> {
+    match (first, second) {
+        (None | Some(Reason::OutsideSections), Some(second)) => Some(second),
+        _ => first,
+    }
+}
+
 #[derive(Default)]
 struct Builder {
     files: Vec<ModelFile>,
@@ -256,9 +264,9 @@ impl Builder {
             if frames.is_empty() {
                 self.add_nameless_frame(module);
             }
-            reason = reason.or_else(|| resolution.chain_reason(chain).map(ToString::to_string));
+            reason = telling(reason, resolution.chain_reason(chain));
         }
-        self.reasons.push(reason);
+        self.reasons.push(reason.map(ToString::to_string));
         let chains = (0..resolution.len()).map(|address| LocationId(first + resolution.chain(address) as u32));
         self.location_of_address.extend(chains);
     }

@@ -448,6 +448,13 @@ impl CostTable {
         self.functions.get_or_init(|| self.accumulate(count, self.function_key()))
     }
 
+    /// Whether the module and symbol filters select a frame. Rows are selected by what they name; an editor's places
+    /// by the code they are made of.
+    pub(crate) fn selects_frame(&self, frame: &ModelFrame, module: ModuleId) -> bool {
+        let row = Row { module: Some(module), function: frame.function, ..Row::default() };
+        self.selection.filter.selects_row(&self.model, &row)
+    }
+
     /// The costs of all places of a kind, numbered by `key`, which may answer [`crate::tree::NONE`].
     pub(crate) fn accumulate(&self, count: usize, key: impl Fn(&ModelFrame, ModuleId) -> u32) -> Vec<Pair> {
         let model = &self.model;

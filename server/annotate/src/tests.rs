@@ -324,6 +324,16 @@ fn lines_have_callers_and_callees_too() {
 }
 
 #[test]
+fn an_editor_shows_only_the_code_that_filters_select() {
+    let filter = Filter { symbols: vec!["f".into()], ..Filter::default() };
+    let annotations = Annotations::new(Arc::new(table(LINES, true, filter)), None, AnnotationOptions::default());
+    let (_, view) = annotations.files().next().unwrap();
+    let lines: Vec<_> = view.lines.iter().map(|line| (line.line.get(), line.inclusive.unwrap().weight.0)).collect();
+    assert_eq!(lines, [(12, 9), (14, 1)]);
+    assert_eq!(view.functions.len(), 1);
+}
+
+#[test]
 fn instances_of_a_function_are_one_place_in_the_editor() {
     // Both are declared on line 200, as two instances of a template are.
     let text = "

@@ -183,7 +183,7 @@ pub fn recording(profile: &Profile) -> Vec<String> {
 /// What the placement means, for people.
 pub fn placement_sentence(placement: Placement) -> &'static str {
     match placement {
-        Placement::Exact => "placement: exact, the line is where it was profiled",
+        Placement::Exact => "placement: exact, the line is where it was when the profile was loaded",
         Placement::Moved => "placement: moved, the line's text is unchanged",
         Placement::Changed => "placement: changed, the line was edited since it was profiled",
         Placement::Gone => "placement: gone, the profiled line was removed",

@@ -332,7 +332,9 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn add_lines(&self, places: &Places, files: &mut FxHashMap<FileId, FileView>) {
         let table = self.table;
-        let key = |frame: &ModelFrame, _| places.of_line[frame.line.0 as usize];
+        let key = |frame: &ModelFrame, module| {
+            if table.selects_frame(frame, module) { places.of_line[frame.line.0 as usize] } else { NONE }
+        };
         let pairs = table.accumulate(places.lines.len(), key);
         let spe = table.spe(places.lines.len(), key);
         let owners = self.old.map(|_| line_owners(table));
@@ -356,7 +358,10 @@ impl Builder<'_> {
 
     fn add_functions(&self, places: &Places, files: &mut FxHashMap<FileId, FileView>) {
         let table = self.table;
-        let key = |frame: &ModelFrame, _| frame.function.map_or(NONE, |id| places.of_function[id.0 as usize]);
+        let key = |frame: &ModelFrame, module| match frame.function {
+            Some(id) if table.selects_frame(frame, module) => places.of_function[id.0 as usize],
+            _ => NONE,
+        };
         let pairs = table.accumulate(places.functions.len(), key);
         let spe = table.spe(places.functions.len(), key);
         let mut members: Vec<Vec<FunctionId>> = vec![Vec::new(); places.functions.len()];

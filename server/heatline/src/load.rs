@@ -286,6 +286,10 @@ pub fn is_profile(path: &Path) -> bool {
     if path.is_dir() {
         return is_folder_profile(path);
     }
+    // Opening a named pipe would wait for a writer.
+    if !path.is_file() {
+        return false;
+    }
     let mut head = Vec::new();
     let Ok(file) = File::open(path) else { return false };
     file.take(heatline_readers::HEAD as u64).read_to_end(&mut head).is_ok()

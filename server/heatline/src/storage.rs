@@ -20,12 +20,12 @@ impl FileStorage {
     /// # Errors
     /// If it is no regular file or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
+        // Asked before it is opened: opening a named pipe waits for a writer that may never come.
+        if !path.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        Ok(FileStorage { size: metadata.len(), file: Mutex::new(file) })
+        let file = File::open(path)?;
+        Ok(FileStorage { size: file.metadata()?.len(), file: Mutex::new(file) })
     }
 }
 

@@ -135,6 +135,14 @@ impl Profile {
         if clashes { &event.name } else { base }
     }
 
+    /// The number of samples: every record once, whatever events follow from it.
+    pub fn samples(&self) -> u64 {
+        let derived =
+            |event: &Event| self.spe.is_some() && event.name.starts_with("spe:") && event.name != "spe:records";
+        let recorded = self.events.iter().zip(self.totals()).filter(|(event, _)| !derived(event));
+        recorded.map(|(_, total)| total.samples).fold(0, u64::saturating_add)
+    }
+
     /// The event shown first: the first recorded one with samples, else the first.
     pub fn default_event(&self) -> Option<EventId> {
         let totals = self.totals();

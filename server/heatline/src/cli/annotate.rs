@@ -1,7 +1,7 @@
 //! `heatline annotate`: the source text with costs beside the lines.
 
 use super::options::{Format, ProfileArgs};
-use super::output::{CostJson, colour, csv_cell, print, print_json};
+use super::output::{CostJson, colour, csv_cell, print, print_json, printable};
 use super::report::write_heading;
 use super::session::Session;
 use anyhow::Context;
@@ -12,6 +12,8 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
 
 /// Options of `heatline annotate`.
 #[derive(Args, Debug)]
@@ -65,6 +67,9 @@ struct LineJson {
 /// Runs the command.
 pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
     let session = Session::open(&args.profile)?;
+    if args.profile.coverage {
+        return super::report::print_coverage(&session, args.profile.format);
+    }
     let annotations = session.annotations();
     let mut files = hottest_files(&session, &annotations);
     if let Some(pattern) = &args.source {
@@ -191,6 +196,9 @@ impl Paint {
             }
             return writeln!(out);
         };
+        if path.is_some_and(|path| is_newer(path, &session.loaded.path)) {
+            writeln!(out, "  (changed after the recording: its lines may have moved; record again to be sure)")?;
+        }
         let lines: Vec<&str> = text.lines().collect();
         let mut last = 0u32;
         for (number, text) in (1u32..).zip(&lines).filter(|(number, _)| is_near(view, *number, context)) {
@@ -226,8 +234,20 @@ impl Paint {
         if self.inclusive {
             write!(out, "{:>WIDTH$}  ", cell(line.and_then(|line| line.inclusive)))?;
         }
-        let text = text.trim_end();
+        let text = printable(text.trim_end());
         if text.is_empty() { writeln!(out, "{number:>5}") } else { writeln!(out, "{number:>5}  {text}") }
+    }
+}
+
+/// A checkout writes sources and recording within moments of each other; only what is clearly later counts.
+const MOMENT: Duration = Duration::from_secs(60);
+
+/// Whether a source was written after the recording.
+fn is_newer(source: &Path, profile: &Path) -> bool {
+    let time = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    match (time(source), time(profile)) {
+        (Some(source), Some(profile)) => source.duration_since(profile).is_ok_and(|later| later > MOMENT),
+        _ => false,
     }
 }
 

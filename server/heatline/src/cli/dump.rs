@@ -131,7 +131,7 @@ fn dump_spt(path: &Path, args: &DumpArgs) -> anyhow::Result<()> {
     let damaged = outcome.with_context(|| path.display().to_string())?;
     flushed.context("standard output")?;
     if damaged {
-        eprintln!("heatline: warning: {}: damaged in part; the dump says where", path.display());
+        super::output::say(format_args!("warning: {}: damaged in part; the dump says where", path.display()));
     }
     Ok(())
 }
@@ -201,7 +201,7 @@ fn write_item(out: &mut dyn Write, item: &impl serde::Serialize, json: bool) -> 
 /// A JSON value for people: lists by commas, texts without quotes.
 fn plain(value: &serde_json::Value) -> String {
     match value {
-        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::String(text) => super::output::printable(text).into_owned(),
         serde_json::Value::Array(values) if values.is_empty() => "-".into(),
         serde_json::Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(","),
         serde_json::Value::Object(fields) => {

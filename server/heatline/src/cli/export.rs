@@ -41,10 +41,14 @@ pub fn run(args: ExportArgs) -> anyhow::Result<()> {
     output::warn(&loaded.problems);
     let name = || args.output.display().to_string();
     let mut out = BufWriter::new(File::create(&args.output).with_context(name)?);
-    let problems = match args.to {
-        Target::Spt => spt::write_profile(loaded.model.profile(), &mut out).with_context(name)?,
+    let written = match args.to {
+        Target::Spt => spt::write_profile(loaded.model.profile(), &mut out).map_err(anyhow::Error::from),
     };
-    out.flush().with_context(name)?;
-    output::warn(&problems);
+    let finished = written.and_then(|problems| out.flush().map(|()| problems).map_err(anyhow::Error::from));
+    if finished.is_err() {
+        // Half a file is worse than none; that it cannot be removed is no news besides the error.
+        let _ = std::fs::remove_file(&args.output);
+    }
+    output::warn(&finished.with_context(name)?);
     Ok(())
 }

@@ -84,7 +84,7 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("heatline: {}", output::one_line(&error));
+            output::say(format_args!("{}", output::one_line(&error)));
             ExitCode::from(UNUSABLE)
         }
     }

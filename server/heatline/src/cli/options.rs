@@ -1,5 +1,6 @@
 //! The options that every command takes which reads a profile.
 
+use super::output::say;
 use crate::binaries::SearchPaths;
 use crate::load::LoadOptions;
 use crate::settings::{self, Settings};
@@ -162,9 +163,9 @@ impl ProfileArgs {
             match settings::read_file(root) {
                 Ok(None) => continue,
                 Ok(Some(layer)) => {
-                    settings.apply(&layer).iter().for_each(|text| eprintln!("heatline: warning: {text}"))
+                    settings.apply(&layer).iter().for_each(|text| say(format_args!("warning: heatline.toml: {text}")));
                 }
-                Err(text) => eprintln!("heatline: warning: {text}"),
+                Err(text) => say(format_args!("warning: {text}")),
             }
             break;
         }

@@ -4,6 +4,7 @@ use anyhow::Context;
 use heatline_annotate::Cost;
 use heatline_profile::{Problem, Problems};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 /// A cost in JSON.
@@ -41,12 +42,23 @@ pub fn problems_json(problems: &Problems) -> Vec<ProblemJson> {
     problems.iter().map(json).collect()
 }
 
+/// Says something on standard error. That nobody reads there is no reason to fail.
+pub fn say(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "heatline: {text}");
+}
+
+/// Text of others without what a terminal would act on: control characters other than tabs become `�`.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && c != '\t';
+    if text.contains(is_control) { text.replace(is_control, "\u{fffd}").into() } else { text.into() }
+}
+
 /// Says on standard error what was damaged.
 pub fn warn(problems: &Problems) {
     for problem in problems.iter() {
         let times = if problem.count > 1 { format!(" ({} times)", problem.count) } else { String::new() };
         let at = problem.offset.map(|offset| format!(" at offset {offset}")).unwrap_or_default();
-        eprintln!("heatline: warning: {}{at}{times}", problem.message);
+        say(format_args!("warning: {}{at}{times}", printable(&problem.message)));
     }
 }
 
@@ -108,7 +120,7 @@ impl Table {
 
     /// Adds a row.
     pub fn push(&mut self, row: Vec<String>) {
-        self.rows.push(row);
+        self.rows.push(row.into_iter().map(|cell| printable(&cell).into_owned()).collect());
     }
 
     /// Leaves out columns that no row fills.
@@ -168,6 +180,12 @@ mod tests {
         let mut out = Vec::new();
         table.write(&mut out, false).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "  n  name\n  1  a\n100  long\n");
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_printed() {
+        assert_eq!(printable("a\x1b[2Jb\tc\x07"), "a\u{fffd}[2Jb\tc\u{fffd}");
+        assert_eq!(printable("Größe"), "Größe");
     }
 
     #[test]

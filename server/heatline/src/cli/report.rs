@@ -56,12 +56,14 @@ struct ReportRow {
 /// Runs the command.
 pub fn run(args: ReportArgs) -> anyhow::Result<()> {
     let session = Session::open(&args.profile)?;
-    let only_coverage = args.profile.coverage;
     let profile = session.loaded.model.profile();
     if args.by == RowKind::Thread && profile.threads.is_empty() {
         bail!("--by thread: this {} profile does not record threads", profile.kind.name());
     }
-    let mut rows = if only_coverage { Vec::new() } else { rows(&session, args.by) };
+    if args.profile.coverage {
+        return print_coverage(&session, args.profile.format);
+    }
+    let mut rows = rows(&session, args.by);
     if args.calls {
         add_calls(&session, args.by, &mut rows)?;
     }
@@ -69,10 +71,17 @@ pub fn run(args: ReportArgs) -> anyhow::Result<()> {
     let shown = &rows[..rows.len().min(most)];
     match args.profile.format {
         Format::Json => print_json(&document::document(&session, shown)),
-        Format::Csv if only_coverage => print(|out| table::coverage(&session, true).write_csv(out)),
         Format::Csv => print(|out| table::csv(&session, shown).write_csv(out)),
-        Format::Table if only_coverage => print(|out| table::write_coverage(out, &session)),
         Format::Table => print(|out| table::write(out, &session, shown, rows.len())),
+    }
+}
+
+/// Prints only how much of the weight reached a line, by module.
+pub(super) fn print_coverage(session: &Session, format: Format) -> anyhow::Result<()> {
+    match format {
+        Format::Json => print_json(&document::document(session, &[])),
+        Format::Csv => print(|out| table::coverage(session, true).write_csv(out)),
+        Format::Table => print(|out| table::write_coverage(out, session)),
     }
 }
 

@@ -98,7 +98,7 @@ impl Shown {
         Ok(Shown {
             metrics: metrics.collect(),
             coverage: table.coverage(),
-            samples: profile.totals().iter().map(|total| total.samples).sum(),
+            samples: profile.samples(),
             same_file,
             annotations,
             metric,

@@ -132,7 +132,7 @@ pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
         profile: ProfileJson {
             path: session.loaded.path.display().to_string(),
             kind: profile.kind.name(),
-            samples: totals.iter().map(|total| total.samples).sum(),
+            samples: profile.samples(),
             duration_ns: profile.recording.duration_ns,
             convert_mode: (profile.kind == ProfileKind::Spt).then(|| spt::ConvertMode::of(profile).to_string()),
             settings: profile.spe.as_ref().map(|table| table.recording.settings.clone()).unwrap_or_default(),

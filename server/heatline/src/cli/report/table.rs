@@ -23,6 +23,9 @@ pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: u
     }
     table.drop_empty();
     table.write(out, colour())?;
+    if all == 0 {
+        writeln!(out, "nothing is selected: no sample or row has what the filters ask for")?;
+    }
     if all > shown.len() {
         writeln!(out, "… {} more rows; --limit {all} shows all", all - shown.len())?;
     }
