@@ -61,9 +61,11 @@ test('hints move with the text while it is edited, and the server agrees', async
   const wanted = example.wanted('tree.cpp');
   const edited = ['int one;', 'int two;', ...example.text('tree.cpp')];
   await window.moveTo(1);
-  for (const line of edited.slice(0, 2)) {
+  for (const [index, line] of edited.slice(0, 2).entries()) {
     await window.page.keyboard.type(line);
-    await window.page.keyboard.press('Enter');
+    // A busy editor loses a key now and then.
+    const onNextLine = () => window.until(() => window.place(), (place) => place.line === index + 2, 'a new line', 3000);
+    await window.again(() => window.page.keyboard.press('Enter'), onNextLine);
   }
   await example.seeHints(edited, expected.movedBy(wanted.hints, 2), 'hints two lines further down');
   await wait(EDITOR_SETTLES);
