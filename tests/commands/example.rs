@@ -1,6 +1,6 @@
 //! The bundled example, as the README shows it.
 
-use super::lab::{heatline, perf, report};
+use super::lab::{heatline, report};
 use super::perf as oracle;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,6 @@ fn annotate(arguments: &[&str]) -> String {
 
 #[test]
 fn annotated_source_has_perfs_share_on_the_hottest_line() {
-    // The sources are not where they were compiled, so perf is asked for the hottest line by symbol and address.
     let text = annotate(&[]);
     let rows = report(&example().join("perf.data"), &["--by", "line"]);
     let hottest = &rows["rows"][0];
@@ -41,7 +40,6 @@ fn annotated_source_has_perfs_share_on_the_hottest_line() {
     let (_, lines) = lines.into_iter().next().unwrap();
     let same = lines.iter().find(|row| row[1] == format!("tree.cpp:{line}")).expect("perf has the line");
     assert_eq!(same[0], hottest["exclusive"]["samples"].to_string());
-    drop(perf());
 }
 
 #[test]

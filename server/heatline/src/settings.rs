@@ -47,7 +47,7 @@ pub struct Search {
     pub debug_dirs: Vec<PathBuf>,
     /// `search.symbolPath`: in the syntax of `_NT_SYMBOL_PATH`.
     pub symbol_path: Option<String>,
-    /// `search.debuginfod`: servers to ask; none unless named.
+    /// `search.debuginfod`: servers to ask; not asked yet.
     pub debuginfod: Vec<String>,
 }
 
