@@ -121,9 +121,10 @@ export class Example {
   async #see(read, wanted, what) {
     try {
       await this.window.until(read, (seen) => differences(seen, wanted).length === 0, what);
-    } catch {
+    } catch (error) {
       await this.window.picture('failed');
-      assert.fail(`${what} are not as the report says:\n${differences(await read(), wanted).slice(0, 6).join('\n')}`);
+      const found = differences(await read(), wanted).slice(0, 6).join('\n');
+      throw new assert.AssertionError({ message: `${what} are not as the report says:\n${found}\n${error.message}`, cause: error });
     }
   }
 }

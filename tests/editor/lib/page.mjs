@@ -164,17 +164,18 @@ export class Window {
 
   /** The hover at a place, as text; empty if there is none. */
   async hover(line, column) {
-    await this.moveTo(line, column);
-    await this.#page.keyboard.press('Control+k');
-    await this.#page.keyboard.press('Control+i');
     const hover = this.#page.locator('.monaco-editor .monaco-hover:not(.hidden) .monaco-hover-content, .monaco-resizable-hover .monaco-hover-content').first();
+    const ask = async () => {
+      await this.moveTo(line, column);
+      await this.#page.keyboard.press('Control+k');
+      await this.#page.keyboard.press('Control+i');
+    };
     try {
-      await hover.waitFor({ timeout: 10_000 });
+      await this.again(ask, () => hover.waitFor({ timeout: 3000 }));
     } catch {
       return '';
     }
-    await this.until(async () => plain(await hover.innerText()), (text) => text !== '' && !/Loading/.test(text), 'a hover with text');
-    return plain(await hover.innerText());
+    return this.until(async () => plain(await hover.innerText()), (text) => text !== '' && !/Loading/.test(text), 'a hover with text');
   }
 
   /** Runs a command by its title, through the palette. */
@@ -247,18 +248,24 @@ export class Window {
     return (text === undefined ? rows : rows.filter({ hasText: text })).first();
   }
 
-  /** Asks until the answer is as wanted; the last answer is in the error. */
+  /** Asks until the answer is as wanted; a question that fails, as while an editor is being replaced, is asked again. The last answer is in the error. */
   async until(ask, wanted, what, patience = PATIENCE) {
     const end = Date.now() + patience;
     let answer;
+    let failed;
     do {
-      answer = await ask();
-      if (wanted(answer)) {
+      try {
+        answer = await ask();
+        failed = undefined;
+      } catch (error) {
+        failed = error;
+      }
+      if (failed === undefined && wanted(answer)) {
         return answer;
       }
       await wait(100);
     } while (Date.now() < end);
-    throw new Error(`waited in vain for ${what}; last seen: ${show(answer)}`);
+    throw new Error(`waited in vain for ${what}; last seen: ${show(answer)}`, { cause: failed });
   }
 
   #onlyLoopback(route) {
