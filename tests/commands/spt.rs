@@ -231,6 +231,62 @@ fn stacks_are_turned_round_where_the_code_shows_it() {
     assert!(!report(&root_first, &[])["problems"].to_string().contains("stack-order"));
 }
 
+/// Every call of a number in the code: where it is, and where it goes. Also what lies behind it.
+fn direct_calls(fixture: &Fixture) -> Vec<(u32, u32, u32)> {
+    let text =
+        run(fixture.folder.path(), Command::new("llvm-objdump-19").args(["-d", "--no-show-raw-insn", "start.exe"]));
+    let instruction = |line: &str| {
+        let (address, rest) = line.trim().split_once(':')?;
+        let mut words = rest.split_whitespace();
+        let is_call = words.next().is_some_and(|mnemonic| mnemonic.starts_with("call"));
+        let target = words.next().filter(|_| is_call).and_then(|target| target.strip_prefix("0x"));
+        let target = target.and_then(|target| u64::from_str_radix(target, 16).ok());
+        Some((u64::from_str_radix(address, 16).ok()?, target))
+    };
+    let instructions: Vec<(u64, Option<u64>)> = text.lines().filter_map(instruction).collect();
+    let rva = |address: u64| (address - instructions[0].0) as u32 + fixture.code.0;
+    let call = |pair: &[(u64, Option<u64>)]| Some((rva(pair[0].0), rva(pair[0].1?), rva(pair[1].0)));
+    instructions.windows(2).filter_map(call).collect()
+}
+
+/// What llvm-symbolizer calls the innermost functions at addresses.
+fn functions_at(fixture: &Fixture, rvas: &[u32]) -> Vec<String> {
+    let mut command = Command::new("llvm-symbolizer-19");
+    command.args(["--obj=start.exe", "--relative-address", "--output-style=JSON"]);
+    command.args(rvas.iter().map(|rva| format!("{rva:#x}")));
+    let answers: Vec<Value> = serde_json::from_str(&run(fixture.folder.path(), &mut command)).expect("JSON");
+    answers.iter().map(|answer| answer["Symbol"][0]["FunctionName"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn taken_branches_to_functions_are_calls_and_their_returns_are_none() {
+    let fixture = Fixture::new("x86_64");
+    let calls = direct_calls(&fixture);
+    assert!(calls.len() >= 2, "{calls:x?}");
+    let callers = functions_at(&fixture, &calls.iter().map(|call| call.0).collect::<Vec<_>>());
+    let callees = functions_at(&fixture, &calls.iter().map(|call| call.1).collect::<Vec<_>>());
+    let mut expected: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let mut records = Vec::new();
+    for (hits, ((from, to, behind), ends)) in (3..).zip(calls.iter().zip(callers.into_iter().zip(callees))) {
+        *expected.entry(ends).or_default() += hits;
+        records.push(RecordData { hits, elements: Elements::Arcs(vec![(*from, *to)]) });
+        // Back from somewhere in the function that was called.
+        records.push(RecordData { hits: 100, elements: Elements::Arcs(vec![(to + 4, *behind)]) });
+    }
+    let profile = fixture.spt("branches.spt", fixture.id, records);
+    let report = report(&profile, &["--calls"]);
+    assert_eq!((&report["metric"], &report["call_basis"]), (&"spt:lbr-taken".into(), &"branches".into()));
+    let mut found: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for row in report["rows"].as_array().expect("rows") {
+        // Both tools leave out parameters where the linkage name has none, but not for the same functions.
+        let name = |row: &Value| row["function"].as_str().expect("a name").trim_end_matches("()").to_owned();
+        for call in row["callees"].as_array().expect("callees") {
+            found.insert((name(row), name(call)), call["cost"]["samples"].as_u64().expect("a count"));
+        }
+    }
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn what_an_spt_file_cannot_tell_is_an_error_that_says_so() {
     let fixture = Fixture::new("x86_64");

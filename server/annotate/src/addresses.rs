@@ -1,6 +1,6 @@
 //! The unique addresses of a profile: what has to be resolved, each once.
 
-use heatline_profile::{ModuleAddress, ModuleId, Profile};
+use heatline_profile::{CodePlace, ModuleAddress, ModuleId, Profile};
 use std::ops::Range;
 
 /// The unique look-up addresses of a profile, by module, and which of them each stack node has.
@@ -11,21 +11,35 @@ pub struct Addresses {
     all: Vec<ModuleAddress>,
     by_module: Vec<Range<usize>>,
     of_node: Vec<u32>,
+    of_arcs: Vec<ArcAddresses>,
+}
+
+/// Positions of the addresses of a branch among all addresses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArcAddresses {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// The byte before the target, which tells whether a function begins there; `None` at address 0.
+    pub(crate) before: Option<u32>,
 }
 
 impl Addresses {
     /// Collects them.
     pub fn of(profile: &Profile) -> Self {
-        let nodes = profile.stacks.nodes();
-        let key = |node: &heatline_profile::StackNode| (node.module, node.address.lookup());
-        let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
-        order.sort_unstable_by_key(|&node| key(&nodes[node as usize]));
+        let of_stacks = profile.stacks.nodes().iter().map(|node| (node.module, node.address.lookup()));
+        let before = |place: CodePlace| ModuleAddress(place.address.0.saturating_sub(1));
+        let of_arcs = profile.arcs.iter().flat_map(|arc| {
+            [(arc.from.module, arc.from.address), (arc.to.module, arc.to.address), (arc.to.module, before(arc.to))]
+        });
+        let keys: Vec<(ModuleId, ModuleAddress)> = of_stacks.chain(of_arcs).collect();
+        let mut order: Vec<u32> = (0..keys.len() as u32).collect();
+        order.sort_unstable_by_key(|&key| keys[key as usize]);
         let mut all = Vec::new();
         let mut by_module = vec![0..0; profile.modules.len()];
-        let mut of_node = vec![0; nodes.len()];
+        let mut position = vec![0; keys.len()];
         let mut last = None;
-        for node in order {
-            let (module, address) = key(&nodes[node as usize]);
+        for key in order {
+            let (module, address) = keys[key as usize];
             if last != Some((module, address)) {
                 let range = &mut by_module[module.0 as usize];
                 if range.end == 0 {
@@ -35,9 +49,13 @@ impl Addresses {
                 range.end = all.len();
                 last = Some((module, address));
             }
-            of_node[node as usize] = all.len() as u32 - 1;
+            position[key as usize] = all.len() as u32 - 1;
         }
-        Addresses { all, by_module, of_node }
+        let ends = position.split_off(profile.stacks.len());
+        let of_arcs = ends.as_chunks::<3>().0.iter().zip(&profile.arcs).map(|(&[from, to, before], arc)| {
+            ArcAddresses { from, to, before: (arc.to.address.0 > 0).then_some(before) }
+        });
+        Addresses { all, by_module, of_node: position, of_arcs: of_arcs.collect() }
     }
 
     /// The addresses of one module, ascending.
@@ -58,5 +76,10 @@ impl Addresses {
     /// The position of each stack node's address among all addresses, modules in the order of their numbers.
     pub(crate) fn of_nodes(&self) -> &[u32] {
         &self.of_node
+    }
+
+    /// The positions of the addresses of each branch arc.
+    pub(crate) fn of_arcs(&self) -> &[ArcAddresses] {
+        &self.of_arcs
     }
 }

@@ -1,7 +1,8 @@
 //! The measured call graph: who called a place, and whom it called, with what weight.
 //!
 //! An edge is a pair of neighbouring frames of a stack, inlined ones included. It counts once per sample, however
-//! often recursion repeats it.
+//! often recursion repeats it. Where a metric was recorded without stacks but the profile holds branches, the edges are
+//! those branches that were calls; the two kinds are never mixed.
 
 use crate::model::{FunctionId, ModelFrame};
 use crate::table::{Cost, CostTable};
@@ -18,12 +19,22 @@ pub enum Party {
     Unnamed(ModuleId),
 }
 
+/// What the edges of a call graph were made from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CallBasis {
+    /// The stacks of samples: an edge costs what the samples weigh whose stacks hold it.
+    Stacks,
+    /// Recorded branches: an edge says how often a branch was recorded that entered the callee.
+    Branches,
+}
+
 /// One call edge of a place.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Call {
     /// The other end.
     pub party: Party,
-    /// The samples that hold the edge; percentages are of the table's whole.
+    /// The samples that hold the edge; percentages are of the table's whole. From [`CallBasis::Branches`] the branches
+    /// that were taken, as a share of all branches recorded.
     pub cost: Cost,
 }
 
@@ -37,8 +48,21 @@ pub struct Calls {
 }
 
 impl CostTable {
+    /// What calls are known from; `None` where nothing is known of calls between functions. Branches are not kept by
+    /// thread, so they say nothing once threads are chosen.
+    pub fn call_basis(&self) -> Option<CallBasis> {
+        if self.has_inclusive() {
+            return Some(CallBasis::Stacks);
+        }
+        let by_branches = !self.model.profile.arcs.is_empty() && !self.selection.filter.selects_threads();
+        by_branches.then_some(CallBasis::Branches)
+    }
+
     /// The whole measured call graph: every edge, caller first, each once per sample. One walk over the stacks.
     pub fn call_graph(&self) -> Vec<(Party, Party, Cost)> {
+        if self.call_basis() == Some(CallBasis::Branches) {
+            return self.arc_graph();
+        }
         let mut edges: FxHashMap<(Party, Party), (Tally, u32)> = FxHashMap::default();
         self.model.tree.walk(&self.sums, |visit| match visit {
             Visit::Enter(node) => self.pairs_of(node, |caller, callee| {
@@ -66,6 +90,9 @@ impl CostTable {
 
     /// The calls of everything that `is_part` says belongs to the place: a function, its clones, a line, some lines.
     pub(crate) fn calls(&self, is_part: impl Fn(&ModelFrame) -> bool) -> Calls {
+        if self.call_basis() == Some(CallBasis::Branches) {
+            return self.arc_calls(is_part);
+        }
         let named = self.model.functions.len();
         let mut sums = Edges::new(named, self.model.profile.modules.len());
         // Edges of a node: from its parent's innermost frame inwards through its own frames.

@@ -2,11 +2,13 @@
 //!
 //! Each line is a number of samples, a weight where it is not 1, and a stack, innermost frame first:
 //! `6 x100: g@a.c:5 < f@a.c:12 < main@a.c:20`. Frames joined by ` ^ ` are one address, inlined from left to right.
+//!
+//! `7: main@a.c:22 -> f@a.c:200 after g@a.c:190` is a branch that was taken seven times, and what precedes its target.
 
 use crate::{Addresses, Model, ModuleSymbols};
 use heatline_profile::{
-    AddressSpace, CodeAddress, Event, EventId, Module, ModuleAddress, ModuleId, ModuleKind, Profile, ProfileKind,
-    SampleFold, StackNode, Tally, Thread, ThreadId, Unit, Weight,
+    AddressSpace, BranchArc, CodeAddress, CodePlace, Event, EventId, Module, ModuleAddress, ModuleId, ModuleKind,
+    Profile, ProfileKind, SampleFold, StackNode, Tally, Thread, ThreadId, Unit, Weight,
 };
 use heatline_symbols::{FileId, Frame, Function, FunctionId, Resolution, SourceFile};
 use std::num::NonZeroU32;
@@ -27,6 +29,10 @@ pub(crate) fn model(text: &str) -> Arc<Model> {
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (head, stack) = line.split_once(": ").expect("samples, a colon, a stack");
         let (comm, head) = head.strip_prefix('[').and_then(|h| h.split_once("] ")).unwrap_or(("app", head));
+        if let Some(branch) = stack.split_once(" -> ") {
+            profile.arcs.push(maker.arc(branch, head.parse().unwrap()));
+            continue;
+        }
         let (samples, weight) = head.split_once(" x").unwrap_or((head, "1"));
         let tally = Tally::repeated(Weight(weight.parse().unwrap()), samples.parse().unwrap());
         let thread = thread(&mut profile, comm);
@@ -70,14 +76,26 @@ struct Maker {
 
 impl Maker {
     fn address(&mut self, text: &str) -> u64 {
-        let at = self.texts.iter().position(|known| known == text).unwrap_or_else(|| {
-            let parts: Vec<&str> = text.split(" ^ ").collect();
-            let frames = parts.iter().enumerate().map(|(i, part)| self.frame(part, i + 1 < parts.len())).collect();
-            self.frames.push(frames);
-            self.texts.push(text.into());
-            self.texts.len() - 1
-        });
-        16 * at as u64
+        let known = self.texts.iter().position(|known| known == text);
+        known.map_or_else(|| self.fresh_address(text), |at| 16 * at as u64)
+    }
+
+    /// The address behind the one that was made last.
+    fn fresh_address(&mut self, text: &str) -> u64 {
+        let parts: Vec<&str> = text.split(" ^ ").collect();
+        let frames = parts.iter().enumerate().map(|(i, part)| self.frame(part, i + 1 < parts.len())).collect();
+        self.frames.push(frames);
+        self.texts.push(text.into());
+        16 * (self.texts.len() as u64 - 1)
+    }
+
+    fn arc(&mut self, (from, target): (&str, &str), taken: u64) -> BranchArc {
+        let (to, before) = target.split_once(" after ").expect("what precedes the target");
+        let from = self.address(from);
+        self.fresh_address(before);
+        let to = self.fresh_address(to);
+        let place = |address| CodePlace { module: ModuleId(0), address: ModuleAddress(address) };
+        BranchArc { event: EventId(0), from: place(from), to: place(to), taken: Weight(taken) }
     }
 
     /// `name@file:line`, `name` without a line, or `?` for nothing known. A function is declared on the line of

@@ -1,11 +1,11 @@
 //! The hover of a line: all that the profile says about it, in markdown.
 
-use crate::calls::{Call, Party};
+use crate::calls::{Call, CallBasis, Party};
 use crate::model::{FileId, FunctionId};
 use crate::placement::Placement;
 use crate::statistics::wilson;
 use crate::table::Cost;
-use crate::text::{amount, count, delta_sentence, placement_sentence, samples, shown_share, skid};
+use crate::text::{amount, count, delta_sentence, placement_sentence, samples, shown_share, skid, taken};
 use crate::view::Annotations;
 use heatline_profile::{Identity, ModuleId};
 use std::num::NonZeroU32;
@@ -106,14 +106,14 @@ impl Annotations {
         if calls.is_empty() {
             return None;
         }
-        let mut text = format!("**{title}**");
+        let branches = self.table().call_basis() == Some(CallBasis::Branches);
+        let mut text = format!("**{title}**{}", if branches { " (recorded branches, no share of time)" } else { "" });
         for call in calls.iter().take(MOST_CALLS) {
-            text += &format!(
-                "\n- `{}` {} · {}",
-                code(&self.party_name(call.party)),
-                shown_share(&call.cost),
-                samples(call.cost.samples)
-            );
+            let cost = match branches {
+                true => taken(call.cost.samples),
+                false => format!("{} · {}", shown_share(&call.cost), samples(call.cost.samples)),
+            };
+            text += &format!("\n- `{}` {cost}", code(&self.party_name(call.party)));
         }
         if calls.len() > MOST_CALLS {
             text += &format!("\n- and {} more", count((calls.len() - MOST_CALLS) as u64));

@@ -5,6 +5,7 @@
 //! protocol: the texts are finished, the numbers raw.
 
 mod addresses;
+mod arcs;
 mod calls;
 #[cfg(test)]
 mod fixture;
@@ -23,7 +24,7 @@ mod tree;
 mod view;
 
 pub use addresses::Addresses;
-pub use calls::{Call, Calls, Party};
+pub use calls::{Call, CallBasis, Calls, Party};
 pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
 pub use path::{below, comparison_key, components, folds_case, is_absolute, is_windows, normalize, same_name};

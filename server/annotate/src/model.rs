@@ -1,6 +1,7 @@
 //! A profile with its addresses resolved: the one source of all views.
 
 use crate::addresses::Addresses;
+use crate::arcs::ArcCall;
 use crate::path::normalize;
 use crate::tree::{NONE, Tree};
 use heatline_profile::{ModuleId, Profile};
@@ -100,6 +101,8 @@ pub struct Model {
     pub(crate) module_of: Vec<ModuleId>,
     pub(crate) node_location: Vec<LocationId>,
     pub(crate) tree: Tree,
+    /// The calls among recorded branches.
+    pub(crate) arc_calls: Vec<ArcCall>,
     /// Why the addresses of a module were not resolved, the module as a whole or its first such address.
     pub(crate) reasons: Vec<Option<String>>,
     frame_starts: Vec<u32>,
@@ -121,8 +124,9 @@ impl Model {
         builder.mark_always_inlined();
         let of_address = &builder.location_of_address;
         let node_location = addresses.of_nodes().iter().map(|&address| of_address[address as usize]).collect();
-        Model {
+        let mut model = Model {
             tree: Tree::of(&profile.stacks),
+            arc_calls: Vec::new(),
             node_location,
             profile,
             files: builder.files,
@@ -132,7 +136,9 @@ impl Model {
             reasons: builder.reasons,
             frame_starts: builder.frame_starts,
             frames: builder.frames,
-        }
+        };
+        model.arc_calls = model.find_arc_calls(&addresses, &builder.location_of_address);
+        model
     }
 
     /// The profile as it was read.

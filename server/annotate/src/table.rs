@@ -52,10 +52,15 @@ pub struct Filter {
 
 impl Filter {
     pub(crate) fn selects_thread(&self, thread: Option<&Thread>) -> bool {
-        let Some(thread) = thread else { return self.comms.is_empty() && self.pids.is_empty() && self.tids.is_empty() };
+        let Some(thread) = thread else { return !self.selects_threads() };
         (self.comms.is_empty() || self.comms.contains(&thread.comm))
             && (self.pids.is_empty() || self.pids.contains(&thread.pid))
             && (self.tids.is_empty() || self.tids.contains(&thread.tid))
+    }
+
+    /// Whether only some threads are chosen.
+    pub(crate) fn selects_threads(&self) -> bool {
+        !(self.comms.is_empty() && self.pids.is_empty() && self.tids.is_empty())
     }
 
     fn selects_row(&self, model: &Model, row: &Row) -> bool {
@@ -474,7 +479,7 @@ impl CostTable {
         self.view(self.model.frames_of_node(node))
     }
 
-    fn view<'a>(&self, frames: &'a [ModelFrame]) -> &'a [ModelFrame] {
+    pub(crate) fn view<'a>(&self, frames: &'a [ModelFrame]) -> &'a [ModelFrame] {
         if self.selection.inline { frames } else { &frames[frames.len() - 1..] }
     }
 

@@ -1,6 +1,6 @@
 //! Costs, checked against worked examples and by hand.
 
-use crate::calls::Party;
+use crate::calls::{CallBasis, Party};
 use crate::fixture::model;
 use crate::{AnnotationOptions, Annotations, By, Calls, CostTable, Filter, Metric, Row, Selection};
 use expect_test::{Expect, expect};
@@ -291,6 +291,46 @@ fn an_edge_counts_once_per_sample_however_deep_the_recursion() {
     check_calls(RECURSION, "main", expect!["from  | to fn1 6000, fn3 4000"]);
     check_calls(INLINED, "host", expect!["from main 5 | to inl 5"]);
     check_calls(INLINED, "inl", expect!["from host 5 | to "]);
+}
+
+/// Samples without stacks, and the branches that led to them.
+const BRANCHES: &str = "
+    10: f@a.c:212
+    7: main@a.c:20 -> f@a.c:200 after ?
+    3: main@a.c:21 -> f@a.c:200 after g@a.c:390
+    5: inl@h.h:105 ^ f@a.c:213 -> g@a.c:300 after main@a.c:30
+    2: f@a.c:214 -> f@a.c:200 after g@a.c:390
+    9: f@a.c:219 -> f@a.c:212 after f@a.c:211
+    4: g@a.c:310 -> f@a.c:215 after f@a.c:214
+    6: f@a.c:218 -> f@a.c:216 after main@a.c:30
+    8: g -> g.cold after ?
+    1: ? -> main@a.c:1 after ?";
+
+/// Calls go to a function's first instruction: returns into the middle (4), loops (9) and jumps to a part that was moved
+/// away (6, 8) are none.
+#[test]
+fn branches_to_first_instructions_are_calls_where_there_are_no_stacks() {
+    check_calls(BRANCHES, "f", expect!["from main 10, f 2 | to f 2"]);
+    check_calls(BRANCHES, "inl", expect!["from  | to g 5"]);
+    check_calls(BRANCHES, "g", expect!["from inl 5 | to "]);
+    check_calls(BRANCHES, "main", expect!["from ? 1 | to f 10"]);
+    let by_branches = table(BRANCHES, true, Filter::default());
+    assert_eq!(by_branches.call_basis(), Some(CallBasis::Branches));
+    let of_thread = Filter { comms: vec!["app".into()], ..Filter::default() };
+    assert_eq!(table(BRANCHES, true, of_thread).call_basis(), None);
+    let graph = by_branches.call_graph();
+    assert_eq!(graph.iter().map(|(.., cost)| cost.weight.0).collect::<Vec<_>>(), [10, 5, 2, 1]);
+    assert_eq!(
+        graph[0].2.percent,
+        heatline_profile::Percent::of(heatline_profile::Weight(10), heatline_profile::Weight(45))
+    );
+}
+
+#[test]
+fn stacks_and_branches_are_never_mixed() {
+    let both = format!("{RECURSION}\n9: main@a.c:20 -> fn3@a.c:300 after ?");
+    check_calls(&both, "fn3", expect!["from main 4000, fn3 4000 | to fn3 4000"]);
+    assert_eq!(table(&both, true, Filter::default()).call_basis(), Some(CallBasis::Stacks));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The words that are shown: hints, lenses, tooltips, amounts. Finished text, the same in every editor and in tables.
 
+use crate::calls::CallBasis;
 use crate::placement::Placement;
 use crate::table::{Cost, Coverage};
 use crate::view::{Annotations, Delta, FunctionView, LineView};
@@ -46,6 +47,27 @@ pub fn share(cost: &Cost) -> String {
         Some(percent) if cost.samples >= FEWEST_SAMPLES => percent.to_string(),
         _ => samples(cost.samples),
     }
+}
+
+/// The cost of a call in words: a share of the samples, or how often a branch was taken.
+pub fn call(cost: &Cost, basis: Option<CallBasis>) -> String {
+    match basis {
+        Some(CallBasis::Branches) => taken(cost.samples),
+        _ => share(cost),
+    }
+}
+
+/// The word of JSON for what calls are known from.
+pub fn basis(basis: CallBasis) -> &'static str {
+    match basis {
+        CallBasis::Stacks => "stacks",
+        CallBasis::Branches => "branches",
+    }
+}
+
+/// `taken once`, `taken 1 234 times`: how often a branch was recorded.
+pub fn taken(times: u64) -> String {
+    if times == 1 { "taken once".into() } else { format!("taken {} times", count(times)) }
 }
 
 /// `Δ +3.2 pp`.

@@ -90,8 +90,12 @@ fn add_calls(session: &Session, by: RowKind, rows: &mut [ReportRow]) -> anyhow::
     if by != RowKind::Function {
         bail!("--calls: only functions call; leave --by out or say --by function");
     }
-    if !session.table.has_inclusive() {
-        bail!("--calls: this metric was recorded without stacks, so nothing is known of calls");
+    if session.table.call_basis().is_none() {
+        let branches = !session.loaded.model.profile().arcs.is_empty();
+        bail!(
+            "--calls: this metric was recorded without stacks, {}",
+            if branches { "and branches are not kept by thread" } else { "so nothing is known of calls" }
+        );
     }
     let mut calls: HashMap<Party, Calls> = HashMap::new();
     for (caller, callee, cost) in session.table.call_graph() {

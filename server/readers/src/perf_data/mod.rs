@@ -199,6 +199,7 @@ pub fn read_stream(
 }
 
 fn read_records(source: Source<'_>, session: &mut Session<'_>, monitor: &dyn Monitor) -> Result<(), PerfDataError> {
+    session.piped = true;
     let mut blocks = Blocks::new(source, PIPE_HEADER, None);
     let end = blocks.walk(session, monitor)?;
     session.ended(end, false);

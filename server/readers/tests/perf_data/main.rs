@@ -10,5 +10,6 @@ mod features;
 mod handmade;
 mod oracle;
 mod recording;
+mod second_reader;
 mod streams;
 mod writer;

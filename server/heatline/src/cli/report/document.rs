@@ -4,6 +4,7 @@ use super::ReportRow;
 use super::spe::SpeJson;
 use crate::cli::output::{CostJson, ProblemJson, problems_json};
 use crate::cli::session::Session;
+use heatline_annotate::text;
 use heatline_annotate::{Call, Coverage, ModuleCoverage, Party};
 use heatline_profile::{EventId, ProfileKind};
 use heatline_readers::spt;
@@ -16,6 +17,9 @@ pub struct Document {
     metrics: Vec<MetricJson>,
     metric: String,
     coverage: CoverageJson,
+    /// What callers and callees are known from, where they are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_basis: Option<&'static str>,
     rows: Vec<RowJson>,
     problems: Vec<ProblemJson>,
 }
@@ -147,6 +151,11 @@ pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
             .collect(),
         metric: session.table.selection().metric.id(profile),
         coverage: coverage(session, &session.table.coverage()),
+        call_basis: rows
+            .iter()
+            .find(|row| row.calls.is_some())
+            .and_then(|_| session.table.call_basis())
+            .map(text::basis),
         rows: rows.iter().map(|report_row| row(session, report_row)).collect(),
         problems: problems_json(&session.loaded.problems),
     }

@@ -4,7 +4,7 @@ use super::{ReportRow, document};
 use crate::cli::output::{Table, colour};
 use crate::cli::session::Session;
 use heatline_annotate::text::{amount, count, coverage_sentence, recording, samples};
-use heatline_annotate::{Call, Cost, Party};
+use heatline_annotate::{Call, CallBasis, Cost, Party};
 use heatline_profile::{EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
@@ -12,6 +12,12 @@ use std::io::{self, Write};
 /// Writes the rows that are shown, of `all` rows.
 pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: usize) -> io::Result<()> {
     write_heading(out, session)?;
+    if shown.iter().any(|row| row.calls.is_some()) && session.table.call_basis() == Some(CallBasis::Branches) {
+        writeln!(
+            out,
+            "calls are recorded branches into functions; their samples say how often they were taken, not for how long\n"
+        )?;
+    }
     let mut table =
         Table::new(&[">exclusive", ">inclusive", ">samples", "event", "thread", "function", "source", "module"]);
     for row in shown {
@@ -69,7 +75,10 @@ fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
         Party::Unnamed(module) => ("[no symbol]".to_owned(), module),
     };
     let mut cells = vec![String::new(); 8];
-    cells[1] = call.cost.percent.map_or_else(String::new, |percent| percent.to_string());
+    // How often a branch was taken is no share of what was sampled.
+    if session.table.call_basis() == Some(CallBasis::Stacks) {
+        cells[1] = call.cost.percent.map_or_else(String::new, |percent| percent.to_string());
+    }
     cells[2] = count(call.cost.samples);
     cells[5] = format!("{arrow}{name}");
     cells[7] = model.profile().module(module).base_name().to_owned();

@@ -5,7 +5,7 @@ use super::locate::Locator;
 use crate::lsp::shown::Shown;
 use crate::lsp::state::State;
 use heatline_annotate::text::{self, samples};
-use heatline_annotate::{Call, Calls, FunctionId, Party};
+use heatline_annotate::{Call, CallBasis, Calls, FunctionId, Party};
 use heatline_profile::Percent;
 use serde::{Deserialize, Serialize};
 use tower_lsp::ls_types::{CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, SymbolKind};
@@ -60,10 +60,11 @@ impl OfItem {
             shown.annotations.file(function.file?)?.function(function.line?)
         });
         let whole = view.map(|view| view.inclusive.unwrap_or(view.exclusive).weight);
+        let basis = shown.annotations.table().call_basis();
         calls.iter().map(move |call| {
-            let mut parts = vec![text::share(&call.cost)];
+            let mut parts = vec![text::call(&call.cost, basis)];
             // With few samples their number is all there is to say.
-            if call.cost.samples >= text::FEWEST_SAMPLES {
+            if call.cost.samples >= text::FEWEST_SAMPLES && basis != Some(CallBasis::Branches) {
                 parts.push(samples(call.cost.samples));
                 let part = whole.and_then(|whole| Percent::of(call.cost.weight, whole));
                 parts.extend(part.map(|part| format!("{part} of {of}")));

@@ -48,7 +48,11 @@ impl LineCalls {
             _ => Calls::default(),
         };
         let rows = |calls: &[Call]| calls.iter().map(|call| row(locator, call)).collect::<Vec<_>>();
-        json!({ "callers": rows(&calls.callers), "callees": rows(&calls.callees) })
+        let mut answer = json!({ "callers": rows(&calls.callers), "callees": rows(&calls.callees) });
+        if let Some(basis) = annotations.table().call_basis() {
+            answer["basis"] = text::basis(basis).into();
+        }
+        answer
     }
 }
 
@@ -79,6 +83,6 @@ fn row(locator: &Locator, call: &Call) -> Row {
         module: model.profile().module(module).base_name().to_owned(),
         location,
         cost: (&call.cost).into(),
-        text: text::share(&call.cost),
+        text: text::call(&call.cost, shown.annotations.table().call_basis()),
     }
 }

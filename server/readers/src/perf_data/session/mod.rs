@@ -65,6 +65,8 @@ pub(crate) struct Session<'a> {
     span: Option<(u64, u64)>,
     latest: u64,
     trace: Trace,
+    /// Whether the records come as `perf record -o -` writes them, without header sections.
+    pub piped: bool,
     /// The file of the input that is being read; `None` if it cannot be read again.
     member: Option<usize>,
     counts: Counts,
@@ -90,6 +92,7 @@ impl<'a> Session<'a> {
             span: None,
             latest: 0,
             trace: Trace::default(),
+            piped: false,
             member: Some(0),
             counts: Counts::default(),
         }
@@ -203,7 +206,10 @@ impl<'a> Session<'a> {
         profile.spe = spe.map(|spe| spe.table);
         profile.threads = world.threads;
         profile.modules = world.modules.finish(&self.features.build_ids, &mut self.problems);
-        report::note_missing_build_ids(&profile, &self.features.build_ids, &mut self.problems);
+        let has_ids = profile.modules.iter().any(|module| module.identity.is_some());
+        if !self.piped || has_ids {
+            report::note_missing_build_ids(&profile, &self.features.build_ids, &mut self.problems);
+        }
         profile.recording = self.features.into_recording();
         profile.recording.duration_ns = self.span.map(|(first, last)| last - first);
         profile.problems = self.problems;

@@ -148,7 +148,8 @@ impl Session<'_> {
 }
 
 /// Counts samples in binaries of which no build id was recorded. Files that lack their header sections say so already,
-/// and so do binaries that were replaced, which `build_ids` names.
+/// and so do binaries that were replaced, which `build_ids` names. `perf record -o -` writes no build ids unless it is
+/// told to, so a pipe that has none at all lacks nothing.
 pub(super) fn note_missing_build_ids(profile: &Profile, build_ids: &[(String, BuildId)], problems: &mut Problems) {
     /// Binaries that are named; of more only the number is said.
     const NAMED: usize = 3;
