@@ -1,6 +1,6 @@
 //! Metrics: an event, or a statistic over the records of one.
 
-use heatline_profile::{Distribution, EventId, Profile, Ratio, SpeStats};
+use heatline_profile::{Distribution, EventId, Profile, Ratio, SpeOrigin, SpeStats};
 
 /// A statistic over the SPE records of a place, in place of their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -95,19 +95,23 @@ pub(crate) enum Part {
 
 impl Part {
     pub(crate) fn of(event: &str) -> Option<Part> {
-        Some(match event {
-            "spe:total-latency" => Part::Latency("", |stats| &stats.total_latency),
-            "spe:issue-latency" => Part::Latency("issue ", |stats| &stats.issue_latency),
-            "spe:translation-latency" => Part::Latency("translation ", |stats| &stats.translation_latency),
-            "spe:execution-latency" => Part::Latency("execution ", |stats| &stats.execution_latency),
-            "spe:l1d-miss" => Part::Ratio("L1 miss", |stats| stats.l1d_miss),
-            "spe:l2d-miss" => Part::Ratio("L2 miss", |stats| stats.l2d_miss),
-            "spe:llc-miss" => Part::Ratio("LLC miss", |stats| stats.llc_miss),
-            "spe:tlb-miss" => Part::Ratio("TLB miss", |stats| stats.tlb_miss),
-            "spe:mispredicted" => Part::Ratio("mispredicted", |stats| stats.mispredicted),
-            "spe:not-taken" => Part::Ratio("not taken", |stats| stats.not_taken),
-            "spe:misaligned" => Part::Ratio("misaligned", |stats| stats.misaligned),
-            "spe:remote" => Part::Ratio("remote", |stats| stats.remote),
+        let (origin, name) = event.split_once(':')?;
+        if !SpeOrigin::ALL.iter().any(|known| known.name() == origin) {
+            return None;
+        }
+        Some(match name {
+            "total-latency" => Part::Latency("", |stats| &stats.total_latency),
+            "issue-latency" => Part::Latency("issue ", |stats| &stats.issue_latency),
+            "translation-latency" => Part::Latency("translation ", |stats| &stats.translation_latency),
+            "execution-latency" => Part::Latency("execution ", |stats| &stats.execution_latency),
+            "l1d-miss" => Part::Ratio("L1 miss", |stats| stats.l1d_miss),
+            "l2d-miss" => Part::Ratio("L2 miss", |stats| stats.l2d_miss),
+            "llc-miss" => Part::Ratio("LLC miss", |stats| stats.llc_miss),
+            "tlb-miss" => Part::Ratio("TLB miss", |stats| stats.tlb_miss),
+            "mispredicted" => Part::Ratio("mispredicted", |stats| stats.mispredicted),
+            "not-taken" => Part::Ratio("not taken", |stats| stats.not_taken),
+            "misaligned" => Part::Ratio("misaligned", |stats| stats.misaligned),
+            "remote" => Part::Ratio("remote", |stats| stats.remote),
             _ => return None,
         })
     }

@@ -4,7 +4,9 @@ use crate::metric::{Part, Statistic};
 use crate::model::ModelFrame;
 use crate::table::{Cost, CostTable};
 use crate::text::count;
-use heatline_profile::{Distribution, ModuleId, Percent, Ratio, SpeOperation, SpeSource, SpeStats, Weight, round};
+use heatline_profile::{
+    Distribution, ModuleId, Percent, Ratio, SpeOperation, SpeOrigin, SpeSnoop, SpeSource, SpeStats, Weight, round,
+};
 
 impl CostTable {
     /// The SPE statistics of all places of a kind, numbered by `key`; empty where the profile has none.
@@ -41,6 +43,11 @@ impl CostTable {
             }
             (Part::Ratio(..), _) => return None,
         })
+    }
+
+    /// What the statistics are of.
+    fn origin(&self) -> SpeOrigin {
+        self.model().profile.spe.as_ref().map(|table| table.origin).unwrap_or_default()
     }
 
     fn part(&self) -> Option<Part> {
@@ -81,10 +88,12 @@ impl CostTable {
 
     /// All statistics of a place, in markdown.
     pub(crate) fn spe_hover(&self, stats: &SpeStats) -> String {
-        let mut text = format!(
-            "**Arm SPE**, {} records; SPE samples operations, so there is no inclusive cost",
-            count(stats.records)
-        );
+        let what = match self.origin() {
+            SpeOrigin::Spe => "**Arm SPE**",
+            SpeOrigin::Memory => "**memory accesses**",
+        };
+        let mut text =
+            format!("{what}, {} records; operations are sampled, so there is no inclusive cost", count(stats.records));
         if self.model().profile.spe.as_ref().is_some_and(|table| table.recording.filtered) {
             text += "; shares are of the filtered operations";
         }
@@ -123,6 +132,9 @@ impl CostTable {
         let loads: u64 = stats.sources.iter().sum();
         let sources = SpeSource::ALL.map(|source| (source.name(), stats.source(source)));
         text += &split("\n\nloads got their data from: ", &sources, loads);
+        let known: u64 = stats.snoops.iter().sum();
+        let snoops = SpeSnoop::ALL.map(|snoop| (snoop.name(), stats.snoop(snoop)));
+        text += &split("\n\nother caches said: ", &snoops, known);
         let operations = SpeOperation::ALL.map(|kind| (kind.name(), stats.operation(kind)));
         text += &split("\n\noperations: ", &operations, stats.records);
         text

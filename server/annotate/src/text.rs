@@ -4,7 +4,7 @@ use crate::calls::CallBasis;
 use crate::placement::Placement;
 use crate::table::{Cost, Coverage};
 use crate::view::{Annotations, Delta, FunctionView, LineView};
-use heatline_profile::{Event, Percent, Profile, Unit, Weight, round};
+use heatline_profile::{Event, Percent, Profile, SpeOrigin, Unit, Weight, round};
 
 /// Below this many samples a count stands in place of a percentage.
 pub const FEWEST_SAMPLES: u64 = 5;
@@ -192,7 +192,10 @@ pub fn recording(profile: &Profile) -> Vec<String> {
     }
     if let Some(table) = &profile.spe {
         let recording = &table.recording;
-        lines.push(format!("Arm SPE recorded with: {}", recording.settings.join("; ")));
+        lines.push(match table.origin {
+            SpeOrigin::Spe => format!("Arm SPE recorded with: {}", recording.settings.join("; ")),
+            SpeOrigin::Memory => format!("memory accesses sampled by: {}", recording.settings.join("; ")),
+        });
         if recording.filtered {
             lines.push("shares are of the filtered operations".into());
         }

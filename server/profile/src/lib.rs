@@ -24,5 +24,7 @@ pub use monitor::{Cancelled, Monitor, Silent};
 pub use problem::{Problem, Problems};
 pub use profile::{Profile, ProfileKind, Recording};
 pub use sample::{Percent, SampleFold, SampleRow, Tally, Thread, ThreadId, Weight, round};
-pub use spe::{Distribution, Ratio, SpeOperation, SpeRecording, SpeRow, SpeSource, SpeStats, SpeTable};
+pub use spe::{
+    Distribution, Ratio, SpeOperation, SpeOrigin, SpeRecording, SpeRow, SpeSnoop, SpeSource, SpeStats, SpeTable,
+};
 pub use stack::{StackId, StackNode, StackTable};

@@ -1,7 +1,8 @@
 //! Adding up several recordings of one kind.
 
 use crate::{
-    BranchArc, CodePlace, EventId, ModuleId, Profile, ProfileKind, SampleFold, StackId, StackNode, Thread, ThreadId,
+    BranchArc, CodePlace, EventId, ModuleId, Profile, ProfileKind, SampleFold, SpeRow, SpeTable, StackId, StackNode,
+    Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -54,11 +55,38 @@ impl Profile {
         }
         self.rows = fold.into_rows();
         self.arcs = merge_arcs(std::mem::take(&mut self.arcs), &other.arcs, &events, &modules);
+        self.spe = merge_statistics(self.spe.take(), other.spe.as_ref(), |row| SpeRow {
+            stack: stacks[row.stack.0 as usize],
+            thread: row.thread.map(|thread| threads[thread.0 as usize]),
+            stats: row.stats.clone(),
+        });
         self.problems.append(&other.problems);
         let durations = [self.recording.duration_ns, other.recording.duration_ns];
         self.recording.duration_ns = durations.into_iter().flatten().reduce(u64::saturating_add);
         Ok(self)
     }
+}
+
+/// Rows of both; what is said of the recording is that of the first, with what was lost in either.
+fn merge_statistics(
+    first: Option<SpeTable>,
+    other: Option<&SpeTable>,
+    moved: impl Fn(&SpeRow) -> SpeRow,
+) -> Option<SpeTable> {
+    let Some(other) = other else { return first };
+    let rows: Vec<SpeRow> = other.rows.iter().map(moved).collect();
+    let Some(mut table) = first else { return Some(SpeTable { rows, ..other.clone() }) };
+    let mut known: FxHashMap<_, usize> =
+        table.rows.iter().enumerate().map(|(at, row)| ((row.stack, row.thread), at)).collect();
+    for row in rows {
+        let at = *known.entry((row.stack, row.thread)).or_insert(table.rows.len());
+        match table.rows.get_mut(at) {
+            Some(sum) => sum.stats += &row.stats,
+            None => table.rows.push(row),
+        }
+    }
+    table.recording.add(&other.recording);
+    Some(table)
 }
 
 fn find_or_add<T: PartialEq + Clone>(list: &mut Vec<T>, item: &T) -> u32 {

@@ -1,7 +1,8 @@
 //! The profile: all that one recording yields.
 
 use crate::{
-    BranchArc, Event, EventId, Module, ModuleId, Problems, SampleRow, SpeTable, StackTable, Tally, Thread, ThreadId,
+    BranchArc, Event, EventId, Module, ModuleId, Problems, SampleRow, SpeOrigin, SpeTable, StackTable, Tally, Thread,
+    ThreadId,
 };
 
 /// The format a profile came in.
@@ -69,7 +70,7 @@ pub struct Profile {
     pub rows: Vec<SampleRow>,
     /// Taken branches, each arc of an event once; empty where none were recorded.
     pub arcs: Vec<BranchArc>,
-    /// Statistics of Arm SPE records, where there are any.
+    /// Statistics of Arm SPE records, or of samples of memory accesses, where there are any.
     pub spe: Option<SpeTable>,
     /// How it was recorded.
     pub recording: Recording,
@@ -137,8 +138,11 @@ impl Profile {
 
     /// The number of samples: every record once, whatever events follow from it.
     pub fn samples(&self) -> u64 {
-        let derived =
-            |event: &Event| self.spe.is_some() && event.name.starts_with("spe:") && event.name != "spe:records";
+        let derived = |event: &Event| match self.spe.as_ref().map(|table| table.origin) {
+            Some(SpeOrigin::Spe) => event.name.starts_with("spe:") && event.name != "spe:records",
+            Some(SpeOrigin::Memory) => event.name.starts_with("mem:"),
+            None => false,
+        };
         let recorded = self.events.iter().zip(self.totals()).filter(|(event, _)| !derived(event));
         recorded.map(|(_, total)| total.samples).fold(0, u64::saturating_add)
     }

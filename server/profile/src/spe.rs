@@ -1,14 +1,17 @@
-//! Statistics of the Arm Statistical Profiling Extension, by code address.
+//! Statistics of sampled operations, by code address: of the Arm Statistical Profiling Extension, and of memory accesses
+//! as x86 samples them.
 //!
-//! SPE samples operations, not stacks: everything here is exclusive. A record is counted in several of the ratios, so
+//! Operations are sampled, not stacks: everything here is exclusive. A record is counted in several of the ratios, so
 //! they must never be added to each other; each has its own denominator.
 
 use crate::{StackId, ThreadId, round};
 use std::ops::AddAssign;
 
-/// All SPE records of a profile, added up per place and thread.
+/// All SPE records of a profile, or its samples of memory accesses, added up per place and thread.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SpeTable {
+    /// What was sampled.
+    pub origin: SpeOrigin,
     /// One row per place and thread, in the order of their first records.
     pub rows: Vec<SpeRow>,
     /// How the records were chosen and what was lost.
@@ -57,6 +60,8 @@ pub struct SpeStats {
     pub remote: Ratio,
     /// Where loads got their data, by [`SpeSource`] as index; the sum is the number of loads.
     pub sources: [u64; SpeSource::ALL.len()],
+    /// What other caches had to say of accesses, by [`SpeSnoop`] as index, where it is known.
+    pub snoops: [u64; SpeSnoop::ALL.len()],
     /// What was sampled, by [`SpeOperation`] as index; the sum is the number of records.
     pub operations: [u64; SpeOperation::ALL.len()],
 }
@@ -65,6 +70,11 @@ impl SpeStats {
     /// The loads that got their data from `source`.
     pub fn source(&self, source: SpeSource) -> u64 {
         self.sources[source as usize]
+    }
+
+    /// The accesses of which other caches had this to say.
+    pub fn snoop(&self, snoop: SpeSnoop) -> u64 {
+        self.snoops[snoop as usize]
     }
 
     /// The records of an operation of this kind.
@@ -89,6 +99,9 @@ impl AddAssign<&SpeStats> for SpeStats {
         self.misaligned += other.misaligned;
         self.remote += other.remote;
         for (sum, part) in self.sources.iter_mut().zip(other.sources) {
+            *sum = sum.saturating_add(part);
+        }
+        for (sum, part) in self.snoops.iter_mut().zip(other.snoops) {
             *sum = sum.saturating_add(part);
         }
         for (sum, part) in self.operations.iter_mut().zip(other.operations) {
@@ -287,6 +300,45 @@ words! {
 }
 
 words! {
+    /// What other caches had to say of an access.
+    SpeSnoop {
+        /// They were not asked.
+        None = "none",
+        /// One had the line.
+        Hit = "hit",
+        /// None had the line.
+        Miss = "miss",
+        /// One had changed the line.
+        Modified = "hitm",
+        /// The line came from a peer's cache.
+        Peer = "peer",
+    }
+}
+
+/// What statistics are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+pub enum SpeOrigin {
+    /// Records of Arm SPE.
+    #[default]
+    Spe,
+    /// Samples with a data source or an access latency (`perf mem`, `perf record -d -W`).
+    Memory,
+}
+
+impl SpeOrigin {
+    /// All of them.
+    pub const ALL: [SpeOrigin; 2] = [SpeOrigin::Spe, SpeOrigin::Memory];
+
+    /// The front of the ids of their metrics: `spe` or `mem`.
+    pub fn name(self) -> &'static str {
+        match self {
+            SpeOrigin::Spe => "spe",
+            SpeOrigin::Memory => "mem",
+        }
+    }
+}
+
+words! {
     /// Kinds of operations; each record has exactly one.
     SpeOperation {
         /// A load that is none of the below.
@@ -355,6 +407,27 @@ impl SpeRecording {
     /// Whether `latency` is where the counters stop, so that it means "at least".
     pub fn is_saturated(&self, latency: u16) -> bool {
         latency == u16::MAX || latency == 4095 && self.largest_latency <= 4095
+    }
+
+    /// Adds what another recording holds and lost; the settings stay.
+    pub fn add(&mut self, other: &SpeRecording) {
+        self.filtered |= other.filtered;
+        let sums = [
+            (&mut self.buffers, other.buffers),
+            (&mut self.truncated, other.truncated),
+            (&mut self.partial, other.partial),
+            (&mut self.collision, other.collision),
+            (&mut self.bytes, other.bytes),
+            (&mut self.records, other.records),
+            (&mut self.dropped_records, other.dropped_records),
+            (&mut self.bad_bytes, other.bad_bytes),
+        ];
+        for (sum, part) in sums {
+            *sum = sum.saturating_add(part);
+        }
+        self.largest_latency = self.largest_latency.max(other.largest_latency);
+        let new: Vec<String> = other.advice.iter().filter(|advice| !self.advice.contains(advice)).cloned().collect();
+        self.advice.extend(new);
     }
 
     /// A sentence on lost data, `None` if there was none.

@@ -142,6 +142,12 @@ impl Attr {
         self.branch_sample_type & CALL_STACK != 0
     }
 
+    /// Whether samples tell of the data they accessed.
+    pub fn has_accesses(&self) -> bool {
+        use sample_type::{DATA_SRC, WEIGHT, WEIGHT_STRUCT};
+        self.sample_type & (WEIGHT | WEIGHT_STRUCT | DATA_SRC) != 0
+    }
+
     pub fn precise(&self) -> u64 {
         self.flags >> flag::PRECISE_IP & 3
     }

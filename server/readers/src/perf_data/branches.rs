@@ -13,6 +13,8 @@ pub(crate) mod metric {
     pub const MISPREDICTED: u32 = FIRST + 1;
     pub const CYCLES: u32 = FIRST + 2;
     pub const COUNT: usize = 3;
+    /// Samples that become statistics of memory accesses, not rows.
+    pub const ACCESS: u32 = FIRST + 3;
 }
 
 /// One recorded branch.

@@ -1,5 +1,6 @@
 //! Records in words, one by one, for people and programs that look into a file.
 
+use super::accesses::MemorySource;
 use super::attr::{Attr, sample_type as bit};
 use super::blocks::Record;
 use super::branches::branches;
@@ -169,6 +170,7 @@ fn sample(record: &Record<'_>, known: &Known<'_>, out: &mut List) -> Option<()> 
         out.extend([("pid", Task(head.pid)), ("tid", Task(head.tid))]);
     }
     out.extend(head.time.map(|time| ("time", Number(time))));
+    out.extend(layout.data_address(record.body, order).map(|address| ("address", Address(address))));
     out.extend(head.cpu.map(|cpu| ("cpu", Number(cpu.into()))));
     out.push(("period", Number(head.period)));
     let words = |bytes: &[u8]| bytes.as_chunks::<8>().0.iter().map(|&word| order.u64(word)).collect::<Vec<_>>();
@@ -191,8 +193,13 @@ fn sample(record: &Record<'_>, known: &Known<'_>, out: &mut List) -> Option<()> 
     out.extend(fields.raw.map(|raw| ("raw_size", Number(raw.len() as u64))));
     out.extend(fields.user_registers.map(|registers| ("user_registers", Addresses(words(registers.values)))));
     out.extend(fields.user_stack.map(|stack| ("user_stack_size", Number(stack.bytes.len() as u64))));
-    out.extend(fields.weight.map(|weight| ("weight", Number(weight))));
-    out.extend(fields.data_source.map(|source| ("data_source", Address(source))));
+    if let Some(weight) = fields.weight {
+        weights(weight, attr.sample_type & bit::WEIGHT_STRUCT != 0, out);
+    }
+    if let Some(source) = fields.data_source {
+        out.push(("data_source", Address(source)));
+        out.extend(MemorySource(source).words().into_iter().map(|(name, word)| (name, Text(word.into()))));
+    }
     out.extend(fields.transaction.map(|flags| ("transaction", Address(flags))));
     out.extend(fields.interrupt_registers.map(|registers| ("interrupt_registers", Addresses(words(registers.values)))));
     out.extend(fields.physical_address.map(|address| ("physical_address", Address(address))));
@@ -201,6 +208,17 @@ fn sample(record: &Record<'_>, known: &Known<'_>, out: &mut List) -> Option<()> 
     out.extend(fields.code_page_size.map(|size| ("code_page_size", Number(size))));
     out.extend(fields.aux.map(|aux| ("aux_size", Number(aux.len() as u64))));
     Some(())
+}
+
+/// A weight as one number, or as one of 32 and two of 16 bits, the latter where they are not 0.
+fn weights(weight: u64, is_struct: bool, out: &mut List) {
+    use FieldValue::Number;
+    if !is_struct {
+        return out.push(("weight", Number(weight)));
+    }
+    out.push(("weight", Number(weight & 0xffff_ffff)));
+    let more = [("instruction_latency", weight >> 32 & 0xffff), ("stage_latency", weight >> 48)];
+    out.extend(more.into_iter().filter(|(_, part)| *part > 0).map(|(name, part)| (name, Number(part))));
 }
 
 fn change_fields(change: Change, out: &mut List) {

@@ -1,5 +1,6 @@
 //! From chains in order to rows: where a sample's cost goes.
 
+use super::accesses::{Access, Accesses, MemorySource};
 use super::branches::metric;
 use super::bytes::Order;
 use super::chains::{Chain, ChainId, Chains, Outcome, fingerprint};
@@ -8,8 +9,8 @@ use super::state::{Change, Mode};
 use super::unwind::{Dump, Unwinding};
 use super::world::{RawFrame, World, marker};
 use heatline_profile::{
-    BranchArc, CodeAddress, CodePlace, EventId, ModuleAddress, SampleFold, StackId, StackNode, StackTable, Tally,
-    Weight,
+    BranchArc, CodeAddress, CodePlace, EventId, ModuleAddress, SampleFold, SpeTable, StackId, StackNode, StackTable,
+    Tally, Weight,
 };
 use rustc_hash::FxHashMap;
 
@@ -19,8 +20,18 @@ pub(crate) const DUMP: u32 = 1 << 31;
 /// Bytes of stacks that wait to be walked at most.
 const MOST_DUMPED: usize = 16 << 20;
 
-/// In the row of an outcome: it is the place of an arc in [`Folding::arcs`].
+/// In the row of an outcome: it is the place of an arc in [`Places::arcs`].
 const ARC: u32 = 1 << 31;
+
+/// In the row of an outcome: it is a number of [`Places::accesses`].
+const ACCESS: u32 = 1 << 30;
+
+/// What is counted besides rows.
+#[derive(Default)]
+struct Places {
+    arcs: Vec<Arc>,
+    accesses: Accesses,
+}
 
 /// A branch that was met, with the row of its origin.
 struct Arc {
@@ -40,7 +51,7 @@ pub(crate) struct Folding {
     pub history: Option<Vec<(u64, Change)>>,
     /// Walks stacks, where binaries are at hand.
     pub unwinding: Option<Unwinding>,
-    arcs: Vec<Arc>,
+    places: Places,
     arc_ids: FxHashMap<(CodePlace, CodePlace, u32), u32>,
     order: Order,
     /// Stacks that wait to be walked, by their numbers in chains with [`DUMP`].
@@ -64,7 +75,7 @@ impl Folding {
             fold: SampleFold::new(),
             history: Some(Vec::new()),
             unwinding: None,
-            arcs: Vec::new(),
+            places: Places::default(),
             arc_ids: FxHashMap::default(),
             order: Order::Little,
             dumps: Vec::new(),
@@ -80,7 +91,7 @@ impl Folding {
     /// Moves what was counted for all chains to their rows.
     pub fn settle(&mut self) {
         for outcome in self.chains.outcomes() {
-            settle(outcome, &mut self.fold, &mut self.arcs);
+            settle(outcome, &mut self.fold, &mut self.places);
         }
     }
 
@@ -135,7 +146,7 @@ impl Folding {
         let now = self.world.now();
         let outcome = self.chains.outcome(id)?;
         if outcome.seen == 0 || !self.world.is_current(outcome.seen, outcome.task) {
-            settle(outcome, &mut self.fold, &mut self.arcs);
+            settle(outcome, &mut self.fold, &mut self.places);
             let (task, row) = self.find_row(id)?;
             let outcome = self.chains.outcome(id)?;
             (outcome.task, outcome.row) = (task, row);
@@ -143,7 +154,7 @@ impl Folding {
         let outcome = self.chains.outcome(id)?;
         outcome.seen = now;
         if !outcome.count(weight) {
-            settle(outcome, &mut self.fold, &mut self.arcs);
+            settle(outcome, &mut self.fold, &mut self.places);
             outcome.count(weight);
         }
         Some(())
@@ -153,6 +164,9 @@ impl Folding {
     fn find_row(&mut self, id: ChainId) -> Option<(u32, u32)> {
         let chain = *self.chains.get(id)?;
         let task = self.world.task(chain.key.pid, chain.key.tid);
+        if chain.key.event == metric::ACCESS {
+            return Some((task, self.find_access(task, chain)?));
+        }
         if chain.key.event >= metric::FIRST {
             return Some((task, self.find_branch_row(task, chain)?));
         }
@@ -181,19 +195,35 @@ impl Folding {
             CodePlace { module, address: code.recorded() }
         };
         let (from, to) = (place(from), place(to));
-        let next = self.arcs.len() as u32;
+        let next = self.places.arcs.len() as u32;
         let arc = *self.arc_ids.entry((from, to, row)).or_insert(next);
         if arc == next {
-            self.arcs.push(Arc { from, to, row, taken: 0 });
+            self.places.arcs.push(Arc { from, to, row, taken: 0 });
         }
         Some(arc | ARC)
+    }
+
+    /// The number of an access with the mark [`ACCESS`].
+    fn find_access(&mut self, task: u32, chain: Chain) -> Option<u32> {
+        let [ip, source, latency] = *self.chains.words(&chain).first_chunk()?;
+        self.frames.clear();
+        self.frames.push(RawFrame { mode: Mode::of_misc(chain.key.mode.into()), exact: true, address: ip });
+        let stack = self.intern(task);
+        let thread = self.world.thread(task);
+        let access = Access { source: MemorySource(source), latency: u16::try_from(latency).ok()? };
+        Some(self.places.accesses.cell(stack, thread, access) | ACCESS)
+    }
+
+    /// The statistics of all accesses; `None` if there were none.
+    pub fn take_accesses(&mut self, settings: Vec<String>) -> Option<SpeTable> {
+        std::mem::take(&mut self.places.accesses).into_table(settings)
     }
 
     /// The arcs of all threads, each once, for the event that they belong to.
     pub fn take_arcs(&mut self, event: EventId) -> Vec<BranchArc> {
         let mut sums: FxHashMap<(CodePlace, CodePlace), usize> = FxHashMap::default();
         let mut all: Vec<BranchArc> = Vec::new();
-        for arc in self.arcs.drain(..) {
+        for arc in self.places.arcs.drain(..) {
             let at = *sums.entry((arc.from, arc.to)).or_insert(all.len());
             if at == all.len() {
                 all.push(BranchArc { event, from: arc.from, to: arc.to, taken: Weight(0) });
@@ -258,16 +288,18 @@ fn chain_hash(caller: u64, frame: RawFrame) -> u64 {
 }
 
 /// Moves what was counted for a chain to its row.
-fn settle(outcome: &mut Outcome, fold: &mut SampleFold, arcs: &mut [Arc]) {
+fn settle(outcome: &mut Outcome, fold: &mut SampleFold, places: &mut Places) {
     let tally = outcome.settle();
     if tally.samples == 0 {
         return;
     }
     let mut row = outcome.row;
     if row & ARC != 0 {
-        let Some(arc) = arcs.get_mut((row & !ARC) as usize) else { return };
+        let Some(arc) = places.arcs.get_mut((row & !ARC) as usize) else { return };
         arc.taken = arc.taken.saturating_add(tally.samples);
         row = arc.row;
+    } else if row & ACCESS != 0 {
+        return places.accesses.count(row & !ACCESS, tally.samples);
     }
     fold.add_to(row as usize, tally);
 }

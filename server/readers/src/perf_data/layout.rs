@@ -20,6 +20,7 @@ pub(crate) struct Layout {
     tid: Option<u16>,
     time: Option<u16>,
     id: Option<u16>,
+    data_address: Option<u16>,
     cpu: Option<u16>,
     period: Option<u16>,
     /// Where a sample's first field of variable size begins.
@@ -85,6 +86,7 @@ impl Layout {
             tid: position(bit::TID),
             time: position(bit::TIME),
             id: position(bit::IDENTIFIER).or(position(bit::ID)),
+            data_address: position(bit::ADDR),
             cpu: position(bit::CPU),
             period: position(bit::PERIOD),
             variable: 8 * FIXED.iter().filter(|&&f| attr.sample_type & f != 0).count() as u16,
@@ -151,6 +153,17 @@ impl Layout {
     #[inline]
     pub fn has_branches(&self) -> bool {
         self.sample_type & bit::BRANCH_STACK != 0
+    }
+
+    /// The address of the data that a sample accessed, where it was recorded.
+    pub fn data_address(&self, body: &[u8], order: Order) -> Option<u64> {
+        order.u64_at(body, self.data_address? as usize)
+    }
+
+    /// Whether samples tell of the data they accessed.
+    #[inline]
+    pub fn has_accesses(&self) -> bool {
+        self.sample_type & (bit::WEIGHT | bit::WEIGHT_STRUCT | bit::DATA_SRC) != 0
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 //! Chains are recorded innermost first. Callers are return addresses that nobody has stepped back; the first address
 //! of each mode (kernel, user, guest) is the interrupted instruction itself.
 
+mod accesses;
 pub(crate) mod attr;
 mod blocks;
 mod branches;

@@ -17,7 +17,9 @@ use crate::ReadOptions;
 use crate::perf_data::PerfDataError;
 use crate::perf_data::attr::{Attr, sample_type};
 use crate::perf_data::trace::{Decoding, Piece, Timeline, Trace, TraceBytes};
-use heatline_profile::{FileOffset, Monitor, Problems, SpeRecording, SpeRow, SpeTable, StackNode, StackTable};
+use heatline_profile::{
+    FileOffset, Monitor, Problems, SpeOrigin, SpeRecording, SpeRow, SpeTable, StackNode, StackTable,
+};
 use rustc_hash::FxHashMap;
 
 /// The statistics of a recording.
@@ -66,7 +68,7 @@ pub(crate) fn decode(decoding: Decoding<'_>) -> Result<Decoded, PerfDataError> {
     let largest = rows.iter().filter_map(|row| row.stats.total_latency.max()).max();
     recording.largest_latency = largest.unwrap_or(0);
     recording.advice = advice(&recording, &totals);
-    Ok(Decoded { table: SpeTable { rows, recording }, span: totals.span })
+    Ok(Decoded { table: SpeTable { origin: SpeOrigin::Spe, rows, recording }, span: totals.span })
 }
 
 /// What the file tells about its SPE data.

@@ -108,5 +108,5 @@ fn fill(profile: &mut Profile, collector: Collector, tids: &[Option<u32>], modul
         rows.add(profile.stacks.intern(node), thread, place.stats);
     }
     profile.stacks.seal();
-    profile.spe = Some(SpeTable { rows: rows.into_rows(), recording: SpeRecording::default() });
+    profile.spe = Some(SpeTable { rows: rows.into_rows(), ..SpeTable::default() });
 }

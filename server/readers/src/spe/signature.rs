@@ -89,6 +89,9 @@ impl Signature {
                 if let Some(remote) = source.remote {
                     stats.remote.add(remote, records);
                 }
+                if let Some(snoop) = source.snoop {
+                    stats.snoops[snoop.counted() as usize] += records;
+                }
                 if !store {
                     stats.sources[source.split() as usize] += records;
                 }

@@ -5,7 +5,7 @@ use super::event::bit;
 use super::operation::Operation;
 use super::packet::Events;
 use super::record::Record;
-use heatline_profile::SpeSource;
+use heatline_profile::{SpeSnoop, SpeSource};
 
 /// What the decoding depends on of the processor that recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -68,6 +68,16 @@ pub enum Snoop {
 }
 
 impl Snoop {
+    /// Under what it is counted.
+    pub(super) fn counted(self) -> SpeSnoop {
+        match self {
+            Snoop::None => SpeSnoop::None,
+            Snoop::Hit => SpeSnoop::Hit,
+            Snoop::Modified => SpeSnoop::Modified,
+            Snoop::Peer => SpeSnoop::Peer,
+        }
+    }
+
     /// `none`, `hit`, `hitm` or `peer`.
     pub fn name(self) -> &'static str {
         match self {

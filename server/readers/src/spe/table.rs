@@ -6,24 +6,24 @@ use heatline_profile::{
 };
 use rustc_hash::FxHashMap;
 
-/// An event that follows from the statistics: its name, its unit, and a place's share of it.
+/// An event that follows from the statistics: its name behind that of the origin, its unit, and a place's share of it.
 type Derived = (&'static str, Unit, fn(&SpeStats) -> Option<Tally>);
 
 /// Counts and sums of what was sampled, in the order in which they are shown.
 const DERIVED: [Derived; 13] = [
-    ("spe:records", Unit::Records, |stats| Some(Tally::repeated(Weight(1), stats.records))),
-    ("spe:total-latency", Unit::Cycles, |stats| latency(&stats.total_latency)),
-    ("spe:issue-latency", Unit::Cycles, |stats| latency(&stats.issue_latency)),
-    ("spe:translation-latency", Unit::Cycles, |stats| latency(&stats.translation_latency)),
-    ("spe:execution-latency", Unit::Cycles, |stats| latency(&stats.execution_latency)),
-    ("spe:l1d-miss", Unit::Events, |stats| count(stats.l1d_miss)),
-    ("spe:l2d-miss", Unit::Events, |stats| count(stats.l2d_miss)),
-    ("spe:llc-miss", Unit::Events, |stats| count(stats.llc_miss)),
-    ("spe:tlb-miss", Unit::Events, |stats| count(stats.tlb_miss)),
-    ("spe:mispredicted", Unit::Events, |stats| count(stats.mispredicted)),
-    ("spe:not-taken", Unit::Events, |stats| count(stats.not_taken)),
-    ("spe:misaligned", Unit::Events, |stats| count(stats.misaligned)),
-    ("spe:remote", Unit::Events, |stats| count(stats.remote)),
+    ("records", Unit::Records, |stats| Some(Tally::repeated(Weight(1), stats.records))),
+    ("total-latency", Unit::Cycles, |stats| latency(&stats.total_latency)),
+    ("issue-latency", Unit::Cycles, |stats| latency(&stats.issue_latency)),
+    ("translation-latency", Unit::Cycles, |stats| latency(&stats.translation_latency)),
+    ("execution-latency", Unit::Cycles, |stats| latency(&stats.execution_latency)),
+    ("l1d-miss", Unit::Events, |stats| count(stats.l1d_miss)),
+    ("l2d-miss", Unit::Events, |stats| count(stats.l2d_miss)),
+    ("llc-miss", Unit::Events, |stats| count(stats.llc_miss)),
+    ("tlb-miss", Unit::Events, |stats| count(stats.tlb_miss)),
+    ("mispredicted", Unit::Events, |stats| count(stats.mispredicted)),
+    ("not-taken", Unit::Events, |stats| count(stats.not_taken)),
+    ("misaligned", Unit::Events, |stats| count(stats.misaligned)),
+    ("remote", Unit::Events, |stats| count(stats.remote)),
 ];
 
 fn latency(latencies: &Distribution) -> Option<Tally> {
@@ -67,6 +67,7 @@ pub(crate) fn add_events(profile: &mut Profile) {
         }
         let id = EventId(profile.events.len() as u32);
         let sampling = table.recording.interval.map(Sampling::Period);
+        let name = format!("{}:{name}", table.origin.name());
         profile.events.push(Event { precise: true, sampling, ..Event::new(name, unit) });
         let shares = table.rows.iter().zip(tallies).filter_map(|(row, tally)| Some((row, tally?)));
         profile.rows.extend(shares.filter(|(_, tally)| tally.samples > 0).map(|(row, tally)| SampleRow {

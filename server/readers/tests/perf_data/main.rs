@@ -8,6 +8,7 @@ mod damage;
 mod dwarf;
 mod features;
 mod handmade;
+mod memory;
 mod oracle;
 mod recording;
 mod second_reader;

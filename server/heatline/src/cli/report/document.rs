@@ -6,7 +6,7 @@ use crate::cli::output::{CostJson, ProblemJson, problems_json};
 use crate::cli::session::Session;
 use heatline_annotate::text;
 use heatline_annotate::{Call, Coverage, ModuleCoverage, Party};
-use heatline_profile::{EventId, ProfileKind};
+use heatline_profile::{EventId, ProfileKind, SpeOrigin};
 use heatline_readers::spt;
 use serde::Serialize;
 
@@ -100,6 +100,9 @@ pub struct RowJson {
     pub inclusive: Option<CostJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     spe: Option<SpeJson>,
+    /// The same of memory accesses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mem: Option<SpeJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     callers: Option<Vec<CallJson>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,6 +193,7 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow
     let model = &session.loaded.model;
     let profile = model.profile();
     let thread = row.thread.map(|id| profile.thread(id));
+    let origin = profile.spe.as_ref().map(|table| table.origin).unwrap_or_default();
     let exclusive = event.is_some() || row.thread.is_some() || session.table.has_exclusive();
     RowJson {
         event: event.map(|id| profile.metric_id(id).to_owned()),
@@ -203,7 +207,8 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow
         inlined: row.function.map(|_| row.inlined),
         exclusive: exclusive.then(|| row.exclusive.into()),
         inclusive: row.inclusive.map(CostJson::from),
-        spe: row.spe.as_deref().map(SpeJson::from),
+        spe: row.spe.as_deref().filter(|_| origin == SpeOrigin::Spe).map(SpeJson::from),
+        mem: row.spe.as_deref().filter(|_| origin == SpeOrigin::Memory).map(SpeJson::from),
         callers: edges.as_ref().map(|edges| calls(session, &edges.callers)),
         callees: edges.as_ref().map(|edges| calls(session, &edges.callees)),
     }

@@ -1,6 +1,6 @@
 //! SPE statistics in JSON.
 
-use heatline_profile::{Distribution, Ratio, SpeOperation, SpeSource, SpeStats};
+use heatline_profile::{Distribution, Ratio, SpeOperation, SpeSnoop, SpeSource, SpeStats};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,6 +34,8 @@ pub struct SpeJson {
     remote: Option<RatioJson>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     sources: BTreeMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    snoops: BTreeMap<&'static str, u64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     operations: BTreeMap<&'static str, u64>,
 }
@@ -70,6 +72,7 @@ impl From<&SpeStats> for SpeJson {
             misaligned: ratio(stats.misaligned),
             remote: ratio(stats.remote),
             sources: used(&mut SpeSource::ALL.iter().map(|&source| (source.name(), stats.source(source)))),
+            snoops: used(&mut SpeSnoop::ALL.iter().map(|&snoop| (snoop.name(), stats.snoop(snoop)))),
             operations: used(&mut SpeOperation::ALL.iter().map(|&kind| (kind.name(), stats.operation(kind)))),
         }
     }

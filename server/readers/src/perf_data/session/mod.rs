@@ -4,7 +4,7 @@ mod records;
 mod report;
 mod samples;
 
-use super::attr::Attr;
+use super::attr::{Attr, sample_type as bit};
 use super::blocks::{Progress, Record, Visit, payload_size};
 use super::branches::{self, metric};
 use super::bytes::Order;
@@ -189,6 +189,7 @@ impl<'a> Session<'a> {
         profile.events = self.events.iter().map(EventInfo::event).collect();
         let first_metric = profile.events.len() as u32;
         profile.arcs = self.folding.take_arcs(EventId(first_metric + metric::TAKEN - metric::FIRST));
+        let accesses = self.folding.take_accesses(self.access_settings());
         let Folding { world, mut stacks, fold, .. } = self.folding;
         stacks.seal();
         profile.stacks = stacks;
@@ -203,7 +204,7 @@ impl<'a> Session<'a> {
             let (earliest, latest) = self.span.unwrap_or((first, last));
             self.span = Some((earliest.min(first), latest.max(last)));
         }
-        profile.spe = spe.map(|spe| spe.table);
+        profile.spe = spe.map(|spe| spe.table).or(accesses);
         profile.threads = world.threads;
         profile.modules = world.modules.finish(&self.features.build_ids, &mut self.problems);
         let has_ids = profile.modules.iter().any(|module| module.identity.is_some());
@@ -215,6 +216,22 @@ impl<'a> Session<'a> {
         profile.problems = self.problems;
         crate::spe::add_events(&mut profile);
         Ok(profile)
+    }
+
+    /// The events that sampled memory accesses, and which of their fields they recorded.
+    fn access_settings(&self) -> Vec<String> {
+        let fields = [
+            (bit::DATA_SRC, "data source"),
+            (bit::WEIGHT | bit::WEIGHT_STRUCT, "latency"),
+            (bit::ADDR, "data address"),
+            (bit::PHYS_ADDR, "physical address"),
+        ];
+        let describe = |event: &EventInfo| {
+            let has = |&&(mask, _): &&(u64, &str)| event.attr.sample_type & mask != 0;
+            let recorded: Vec<&str> = fields.iter().filter(has).map(|field| field.1).collect();
+            format!("{} with {}", event.event().name, recorded.join(", "))
+        };
+        self.events.iter().filter(|event| event.attr.has_accesses()).map(describe).collect()
     }
 
     fn decode_trace(

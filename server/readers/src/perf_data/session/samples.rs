@@ -1,6 +1,8 @@
 //! Samples on their way to the queue.
 
 use super::Session;
+use crate::perf_data::accesses::Access;
+use crate::perf_data::attr::sample_type;
 use crate::perf_data::blocks::Record;
 use crate::perf_data::branches::{branches, metric};
 use crate::perf_data::bytes::{Cursor, Order};
@@ -54,7 +56,11 @@ impl Session<'_> {
         }
         let (chain, rest) = layout.chain(record.body, self.order)?;
         let (has_stack_dump, has_branches) = (layout.has_stack_dump(), layout.has_branches());
+        let has_accesses = layout.has_accesses();
         if self.passes(&head) {
+            if has_accesses {
+                self.take_access(event, &head, record.misc, rest)?;
+            }
             if has_branches && let Some(chain) = self.take_branches(event, &head, chain, rest, batch)? {
                 self.drain(batch);
                 self.push_bytes(event, &head, record.misc, &chain);
@@ -64,6 +70,22 @@ impl Session<'_> {
                 return self.keep_dump(event, &head, record.misc, chain, rest);
             }
             self.push(batch, event, &head, record.misc, head.period, chain);
+        }
+        Some(())
+    }
+
+    /// Counts what a sample tells of the data it accessed.
+    fn take_access(&mut self, event: u32, head: &Head, misc: u16, rest: &[u8]) -> Option<()> {
+        let order = self.order;
+        let attr = &self.events.get(event as usize)?.attr;
+        let fields = Fields::parse(attr, rest, order)?;
+        let is_struct = attr.sample_type & sample_type::WEIGHT_STRUCT != 0;
+        if let (Some(access), Some(ip)) = (Access::new(fields.data_source, fields.weight, is_struct), head.ip) {
+            let mode = (misc & misc::MODE) as u8;
+            let key = Key { event: metric::ACCESS, pid: head.pid, tid: head.tid, mode, ip: None };
+            let words = [ip, access.source.0, access.latency.into()].map(|word| order.bytes(word));
+            let chain = words.as_flattened();
+            self.look_up(Batched { print: fingerprint(&key, chain), key, chain, time: head.time, weight: 1 });
         }
         Some(())
     }
