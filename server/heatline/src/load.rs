@@ -171,7 +171,7 @@ pub fn read_profile(path: &Path, options: &ReadOptions, monitor: &dyn LoadMonito
     let _entered = span.enter();
     let name = || path.display().to_string();
     if path.as_os_str() == "-" {
-        let mut input = std::io::stdin().lock();
+        let mut input = std::io::stdin();
         return heatline_readers::read(Input::Stream(&mut input), options, &monitor).context("standard input");
     }
     if path.is_dir() {

@@ -1,7 +1,9 @@
 //! Samples, folded to rows, and their weights.
 
 use crate::{EventId, StackId};
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
 use std::ops::AddAssign;
 
 /// Summed cost of one event, in the event's unit. Sums saturate.
@@ -128,11 +130,18 @@ pub struct SampleRow {
     pub tally: Tally,
 }
 
+impl SampleRow {
+    fn key(&self) -> (StackId, EventId, Option<ThreadId>) {
+        (self.stack, self.event, self.thread)
+    }
+}
+
 /// Folds samples to one row per stack, event and thread.
 #[derive(Clone, Debug, Default)]
 pub struct SampleFold {
     rows: Vec<SampleRow>,
-    ids: FxHashMap<(StackId, EventId, Option<ThreadId>), u32>,
+    /// The positions of all rows, found by the rows' keys.
+    ids: HashTable<u32>,
 }
 
 impl SampleFold {
@@ -142,14 +151,20 @@ impl SampleFold {
     }
 
     /// Adds `tally` to its row and returns the row's position, by which [`Self::add_to`] can add more at once.
+    ///
+    /// # Panics
+    /// With more than 2³²−1 rows.
     pub fn add(&mut self, stack: StackId, event: EventId, thread: Option<ThreadId>, tally: Tally) -> usize {
-        let next = self.rows.len() as u32;
-        let row = *self.ids.entry((stack, event, thread)).or_insert(next) as usize;
-        if row == self.rows.len() {
-            self.rows.push(SampleRow { stack, event, thread, tally: Tally::default() });
+        let (rows, key) = (&mut self.rows, (stack, event, thread));
+        let hash = FxBuildHasher.hash_one(key);
+        if let Some(&row) = self.ids.find(hash, |&row| rows[row as usize].key() == key) {
+            rows[row as usize].tally += tally;
+            return row as usize;
         }
-        self.rows[row].tally += tally;
-        row
+        let row = u32::try_from(rows.len()).expect("fewer than 2^32 rows");
+        rows.push(SampleRow { stack, event, thread, tally });
+        self.ids.insert_unique(hash, row, |&row| FxBuildHasher.hash_one(rows[row as usize].key()));
+        row as usize
     }
 
     /// Adds `tally` to the row that [`Self::add`] returned.

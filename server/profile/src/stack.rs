@@ -1,7 +1,9 @@
 //! Stacks, interned as a tree of code addresses.
 
 use crate::{CodeAddress, ModuleId};
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
 
 /// Number of a node in a [`StackTable`]; it names the stack that ends there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,7 +26,8 @@ pub struct StackNode {
 #[derive(Clone, Debug, Default)]
 pub struct StackTable {
     nodes: Vec<StackNode>,
-    ids: FxHashMap<StackNode, StackId>,
+    /// The numbers of all nodes, found by the nodes' hashes.
+    ids: HashTable<u32>,
 }
 
 impl StackTable {
@@ -39,23 +42,29 @@ impl StackTable {
     /// With more than 2³²−1 different nodes.
     pub fn intern(&mut self, node: StackNode) -> StackId {
         debug_assert!(node.parent.is_none_or(|p| (p.0 as usize) < self.nodes.len()));
-        *self.ids.entry(node).or_insert_with(|| {
-            let id = StackId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 stack nodes"));
-            self.nodes.push(node);
-            id
-        })
+        let (nodes, hash) = (&mut self.nodes, hash(&node));
+        if let Some(&id) = self.ids.find(hash, |&id| nodes[id as usize] == node) {
+            return StackId(id);
+        }
+        let id = u32::try_from(nodes.len()).expect("fewer than 2^32 stack nodes");
+        nodes.push(node);
+        self.ids.insert_unique(hash, id, |&id| self::hash(&nodes[id as usize]));
+        StackId(id)
     }
 
     /// Frees the look-up index once no stack will be added any more.
     pub fn seal(&mut self) {
-        self.ids = FxHashMap::default();
+        self.ids = HashTable::new();
         self.nodes.shrink_to_fit();
     }
 
     /// Makes a sealed table ready for more stacks.
     pub(crate) fn unseal(&mut self) {
         if self.ids.is_empty() {
-            self.ids = self.nodes.iter().zip(0..).map(|(&node, id)| (node, StackId(id))).collect();
+            self.ids.reserve(self.nodes.len(), |&id| hash(&self.nodes[id as usize]));
+            for (node, id) in self.nodes.iter().zip(0..) {
+                self.ids.insert_unique(hash(node), id, |&id| hash(&self.nodes[id as usize]));
+            }
         }
     }
 
@@ -91,6 +100,10 @@ impl StackTable {
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
+}
+
+fn hash(node: &StackNode) -> u64 {
+    FxBuildHasher.hash_one(node)
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::io::{self, Read, Seek};
 use std::sync::Arc;
 
 /// A file, or whatever can be read at any position.
-pub trait ReadSeek: Read + Seek {}
+pub trait ReadSeek: Read + Seek + Send {}
 
-impl<T: Read + Seek + ?Sized> ReadSeek for T {}
+impl<T: Read + Seek + Send + ?Sized> ReadSeek for T {}
 
 /// A directory, as far as a reader needs one.
 pub trait Folder {
@@ -47,7 +47,7 @@ pub enum Input<'a> {
     /// A file, or something else that can seek.
     File(&'a mut dyn ReadSeek),
     /// A pipe, read once from the start.
-    Stream(&'a mut dyn Read),
+    Stream(&'a mut (dyn Read + Send)),
     /// A directory of files that make one recording.
     Folder(&'a dyn Folder),
 }

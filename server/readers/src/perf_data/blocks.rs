@@ -6,6 +6,7 @@ use super::state::record_type;
 use crate::ReadSeek;
 use heatline_profile::Monitor;
 use std::io::{self, ErrorKind, Read, SeekFrom};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 /// Bytes read at once; a few of these fit a processor's cache.
@@ -74,7 +75,7 @@ pub(crate) trait Visit {
 /// Where blocks come from.
 pub(crate) enum Source<'a> {
     File(&'a mut dyn ReadSeek),
-    Stream(&'a mut dyn Read),
+    Stream(&'a mut (dyn Read + Send)),
 }
 
 impl Source<'_> {
@@ -94,6 +95,9 @@ impl Source<'_> {
 
 /// Inputs at least this large are read by one thread while another takes their records.
 const WORTH_A_THREAD: u64 = 2 << 20;
+
+/// Blocks that are read or wait while the records of one are taken.
+const READ_AHEAD: usize = 4;
 
 /// Room in front of a block for the record that began in the block before.
 const HEADROOM: usize = 1 << 16;
@@ -202,9 +206,9 @@ impl<'a> Blocks<'a> {
     }
 
     /// Hands all records to `visitor`.
-    pub fn walk(&mut self, visitor: &mut (impl Visit + Send), monitor: &dyn Monitor) -> Result<End, PerfDataError> {
+    pub fn walk(&mut self, visitor: &mut impl Visit, monitor: &dyn Monitor) -> Result<End, PerfDataError> {
         if self.limit.is_none_or(|limit| limit.saturating_sub(self.offset) >= WORTH_A_THREAD) {
-            return self.walk_with_thread(visitor, monitor);
+            return self.walk_read_ahead(visitor, monitor);
         }
         loop {
             if let Some(end) = self.walk_block(visitor)? {
@@ -231,50 +235,57 @@ impl<'a> Blocks<'a> {
         Ok(None)
     }
 
-    /// One thread takes the records of a block while this one reads the next.
-    fn walk_with_thread(
-        &mut self,
-        visitor: &mut (impl Visit + Send),
-        monitor: &dyn Monitor,
-    ) -> Result<End, PerfDataError> {
+    /// This thread takes records while another reads ahead.
+    fn walk_read_ahead(&mut self, visitor: &mut impl Visit, monitor: &dyn Monitor) -> Result<End, PerfDataError> {
         let keeps_payload = self.keeps_payload();
+        let size = self.block.buffer.len() - HEADROOM;
+        let (limit, mut expected) = (self.limit, self.offset.saturating_add(self.block.bytes().len() as u64));
+        let skip = AtomicU64::new(expected);
+        let (empty, to_fill) = mpsc::channel::<Block>();
+        let (filled, blocks) = mpsc::channel();
+        for _ in 0..READ_AHEAD {
+            // The receiver lives.
+            let _ = empty.send(Block::new(size));
+        }
+        let mut left = self.block.bytes().to_vec();
+        let mut bad_size = None;
+        let source = &mut self.source;
         std::thread::scope(|scope| {
-            let (jobs, to_do) = mpsc::sync_channel::<(Block, u64, u64)>(1);
-            let (results, done) = mpsc::sync_channel(1);
-            std::thread::Builder::new().name("records".into()).spawn_scoped(scope, move || {
-                for (block, offset, payload) in to_do {
-                    let taken = take(visitor, block.bytes(), offset, payload, keeps_payload);
-                    if results.send((block, taken)).is_err() {
-                        return;
-                    }
-                }
-            })?;
-            let mut spare = Block::new(self.block.buffer.len() - HEADROOM);
-            let mut count = fill(&mut self.block, &mut self.source, self.offset, self.limit)?;
-            while count > 0 {
-                let block = std::mem::replace(&mut self.block, spare);
-                let position = self.offset.saturating_add(block.bytes().len() as u64);
-                let stopped = || io::Error::other("the thread that takes records has stopped");
-                jobs.send((block, self.offset, self.payload)).map_err(|_| stopped())?;
-                self.block.clear(&[]);
-                let next = fill(&mut self.block, &mut self.source, position, self.limit);
-                let (block, taken) = done.recv().map_err(|_| stopped())?;
-                let taken = taken?;
-                self.advance(taken);
+            let ahead = ReadAhead { source, limit, skip: &skip, to_fill, filled };
+            std::thread::Builder::new().name("reading".into()).spawn_scoped(scope, || ahead.run())?;
+            // Dropped when the records end early, which ends the thread.
+            let empty = empty;
+            for block in blocks {
+                let (mut block, position): (Block, u64) = block?;
+                // Where the thread has skipped some of a payload.
+                self.payload = self.payload.saturating_sub(position - expected);
+                expected = position.saturating_add(block.bytes().len() as u64);
+                block.put_in_front(&left);
+                self.offset = position.saturating_sub(left.len() as u64);
+                let taken = take(visitor, block.bytes(), self.offset, self.payload, keeps_payload)?;
+                self.offset = self.offset.saturating_add(taken.used as u64);
+                self.payload = taken.payload;
+                left.clear();
+                left.extend_from_slice(block.bytes().get(taken.used..).unwrap_or(&[]));
                 if let Some(size) = taken.bad_size {
-                    return Ok(End::BadSize { offset: self.offset, size });
+                    bad_size = Some(size);
+                    break;
                 }
-                self.block.put_in_front(block.bytes().get(taken.used..).unwrap_or(&[]));
-                count = next?;
-                spare = block;
-                if self.payload > count as u64 && self.seek_behind_payload()? {
-                    self.block.clear(&[]);
-                    count = fill(&mut self.block, &mut self.source, self.offset, self.limit)?;
+                if !keeps_payload && self.payload > 0 {
+                    skip.fetch_max(self.offset.saturating_add(self.payload), Ordering::Relaxed);
                 }
+                block.clear(&[]);
+                // If the thread has ended there is nothing more to fill.
+                let _ = empty.send(block);
                 monitor.progress(self.offset, self.limit.unwrap_or(0))?;
             }
-            Ok(self.end()?)
-        })
+            Ok::<_, PerfDataError>(())
+        })?;
+        if let Some(size) = bad_size {
+            return Ok(End::BadSize { offset: self.offset, size });
+        }
+        self.block.clear(&left);
+        Ok(self.end()?)
     }
 
     /// Whether payloads must be handed on now, as the input cannot be read again.
@@ -307,6 +318,49 @@ impl<'a> Blocks<'a> {
             (Source::Stream(_), None) => true,
         };
         Ok(if whole && reached { End::Complete } else { End::Cut { offset: self.offset } })
+    }
+}
+
+/// The thread that reads blocks before they are asked for.
+struct ReadAhead<'r, 's> {
+    source: &'r mut Source<'s>,
+    limit: Option<u64>,
+    /// What lies in front of this position need not be read, where that can be done.
+    skip: &'r AtomicU64,
+    to_fill: mpsc::Receiver<Block>,
+    /// Blocks with the positions of their first bytes.
+    filled: mpsc::Sender<io::Result<(Block, u64)>>,
+}
+
+impl ReadAhead<'_, '_> {
+    /// Fills blocks until the input or its records end, or nobody takes them any more.
+    fn run(self) {
+        let mut position = self.skip.load(Ordering::Relaxed);
+        for mut block in &self.to_fill {
+            let read = Self::seek(self.source, self.skip.load(Ordering::Relaxed), &mut position)
+                .and_then(|()| fill(&mut block, self.source, position, self.limit));
+            let start = position;
+            let message = match read {
+                Ok(0) => return,
+                Ok(count) => {
+                    position = position.saturating_add(count as u64);
+                    Ok((block, start))
+                }
+                Err(error) => Err(error),
+            };
+            if self.filled.send(message).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn seek(source: &mut Source<'_>, target: u64, position: &mut u64) -> io::Result<()> {
+        if let Source::File(file) = source
+            && target > *position
+        {
+            *position = file.seek(SeekFrom::Start(target))?;
+        }
+        Ok(())
     }
 }
 

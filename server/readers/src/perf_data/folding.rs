@@ -245,7 +245,7 @@ impl Folding {
             hash = chain_hash(hash, frame);
             hash
         }));
-        let known = |at: usize| Some((at + 1, *self.known.0.get(self.hashes.get(at)?)?));
+        let known = |at: usize| Some((at + 1, self.known.get(*self.hashes.get(at)?)?));
         let (from, mut parent) = match (0..self.hashes.len()).rev().find_map(known) {
             Some((from, stack)) => (from, Some(stack)),
             None => (0, None),
@@ -263,20 +263,34 @@ impl Folding {
     }
 }
 
-/// The stacks whose frames were looked up already, by a hash of the outer frames and all that their meaning depends
-/// on. New stacks mostly differ from older ones in a few inner frames only.
+/// Stacks whose frames were looked up already, by a hash of the outer frames and all that their meaning depends on. New
+/// stacks mostly differ from older ones in a few inner frames only. A later stack takes the place of an earlier one;
+/// what is not here is looked up frame by frame.
 #[derive(Default)]
-struct KnownStacks(FxHashMap<u64, StackId>);
+struct KnownStacks(Vec<(u64, StackId)>);
 
 impl KnownStacks {
-    /// Stacks that are remembered; more are looked up frame by frame.
-    const MOST: usize = 1 << 18;
+    /// Places for stacks, a power of two.
+    const PLACES: usize = 1 << 16;
+
+    /// The place of a hash, which is never that of an empty place.
+    fn place(hash: u64) -> (usize, u64) {
+        (hash as usize & (Self::PLACES - 1), hash | 1 << 63)
+    }
+
+    fn get(&self, hash: u64) -> Option<StackId> {
+        let (place, hash) = Self::place(hash);
+        self.0.get(place).filter(|known| known.0 == hash).map(|known| known.1)
+    }
 
     fn insert(&mut self, hash: u64, stack: StackId) {
-        if self.0.len() >= Self::MOST {
-            self.0.clear();
+        if self.0.is_empty() {
+            self.0.resize(Self::PLACES, (0, stack));
         }
-        self.0.insert(hash, stack);
+        let (place, hash) = Self::place(hash);
+        if let Some(known) = self.0.get_mut(place) {
+            *known = (hash, stack);
+        }
     }
 }
 

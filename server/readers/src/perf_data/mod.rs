@@ -183,7 +183,7 @@ fn open_file(file: &mut dyn ReadSeek, session: &mut Session<'_>) -> Result<Optio
 /// # Errors
 /// As [`read_file`].
 pub fn read_stream(
-    stream: &mut dyn Read,
+    stream: &mut (dyn Read + Send),
     options: &ReadOptions,
     monitor: &dyn Monitor,
 ) -> Result<Profile, PerfDataError> {

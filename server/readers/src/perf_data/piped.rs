@@ -12,7 +12,7 @@ use std::io::{self, Cursor, Read};
 
 /// Reads all of the file; `stream` stands behind `start`.
 pub(super) fn read(
-    stream: &mut dyn Read,
+    stream: &mut (dyn Read + Send),
     start: Start,
     session: &mut Session<'_>,
     monitor: &dyn Monitor,
@@ -72,7 +72,7 @@ fn read_features(
 
 /// A stream that knows how far it has been read.
 struct Counted<'a> {
-    inner: &'a mut dyn Read,
+    inner: &'a mut (dyn Read + Send),
     position: u64,
 }
 

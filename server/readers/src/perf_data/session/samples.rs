@@ -6,7 +6,7 @@ use crate::perf_data::attr::sample_type;
 use crate::perf_data::blocks::Record;
 use crate::perf_data::branches::{branches, metric};
 use crate::perf_data::bytes::{Cursor, Order};
-use crate::perf_data::chains::{Fingerprint, Key, fingerprint};
+use crate::perf_data::chains::{ChainId, Chains, Fingerprint, Key, fingerprint};
 use crate::perf_data::deferred::Held;
 use crate::perf_data::fields::Fields;
 use crate::perf_data::layout::{Head, Layout, Reading};
@@ -157,10 +157,7 @@ impl Session<'_> {
         };
         self.begin_unwinding();
         let chain = self.folding.keep(dump, order);
-        match head.time {
-            Some(time) => self.queue.push_sample(time, chain, head.period, &mut self.folding),
-            None => self.folding.sample(chain, head.period),
-        }
+        self.enqueue(chain, head.time, head.period);
         Some(())
     }
 
@@ -264,17 +261,29 @@ impl Session<'_> {
             self.folding.settle();
             self.folding.chains.retain(self.queue.chains());
         }
-        for item in batch.0.drain(..) {
-            self.look_up(item);
+        let mut peeked = [0; BATCH];
+        for (place, item) in peeked.iter_mut().zip(&batch.0) {
+            *place = self.folding.chains.peek(item.print);
+        }
+        for (item, peeked) in batch.0.drain(..).zip(peeked) {
+            match Chains::known(item.print, peeked) {
+                Some(chain) => self.enqueue(chain, item.time, item.weight),
+                None => self.look_up(item),
+            }
         }
     }
 
     #[inline]
     fn look_up(&mut self, item: Batched<'_>) {
         let chain = self.folding.chains.intern(item.print, &item.key, item.chain, self.order);
-        match item.time {
-            Some(time) => self.queue.push_sample(time, chain, item.weight, &mut self.folding),
-            None => self.folding.sample(chain, item.weight),
+        self.enqueue(chain, item.time, item.weight);
+    }
+
+    #[inline]
+    fn enqueue(&mut self, chain: ChainId, time: Option<u64>, weight: u64) {
+        match time {
+            Some(time) => self.queue.push_sample(time, chain, weight, &mut self.folding),
+            None => self.folding.sample(chain, weight),
         }
     }
 
