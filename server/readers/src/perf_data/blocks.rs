@@ -2,6 +2,8 @@
 
 use super::PerfDataError;
 use super::bytes::Order;
+use super::chains::ChainPrint;
+use super::scanner::Scanner;
 use super::state::record_type;
 use crate::ReadSeek;
 use heatline_profile::Monitor;
@@ -63,10 +65,17 @@ pub(crate) struct Progress {
     pub bad_size: Option<u16>,
 }
 
+/// The prints of the chains of samples, in their order.
+pub(crate) type Prints<'a> = std::slice::Iter<'a, ChainPrint>;
+
 /// Takes records.
 pub(crate) trait Visit {
-    /// Takes the whole records that `bytes` start with, up to one with a payload; `Err` ends the reading.
-    fn block(&mut self, bytes: &[u8], offset: u64) -> Result<Progress, PerfDataError>;
+    /// Takes the whole records that `bytes` start with, up to one with a payload; `Err` ends the reading. `prints` gives
+    /// those of the samples' chains in their order, if it gives any.
+    fn block(&mut self, bytes: &[u8], offset: u64, prints: &mut Prints<'_>) -> Result<Progress, PerfDataError>;
+
+    /// What finds the chains of samples ahead of [`Self::block`], where that can be known.
+    fn scanner(&mut self) -> Option<Scanner>;
 
     /// Takes the next part of the payload of the last record, if the input cannot be read again.
     fn payload(&mut self, bytes: &[u8]);
@@ -107,11 +116,13 @@ struct Block {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Those of the samples that end in it, if they were looked for.
+    prints: Vec<ChainPrint>,
 }
 
 impl Block {
     fn new(size: usize) -> Block {
-        Block { buffer: vec![0; HEADROOM + size], start: HEADROOM, end: HEADROOM }
+        Block { buffer: vec![0; HEADROOM + size], start: HEADROOM, end: HEADROOM, prints: Vec::new() }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -152,6 +163,7 @@ fn take(
     offset: u64,
     mut payload: u64,
     keeps_payload: bool,
+    mut prints: Prints<'_>,
 ) -> Result<Taken, PerfDataError> {
     let mut used = 0;
     loop {
@@ -165,7 +177,8 @@ fn take(
         if payload > 0 {
             return Ok(Taken { used, bad_size: None, payload });
         }
-        let progress = visitor.block(rest.get(part..).unwrap_or(&[]), offset.saturating_add(used as u64))?;
+        let rest = rest.get(part..).unwrap_or(&[]);
+        let progress = visitor.block(rest, offset.saturating_add(used as u64), &mut prints)?;
         used += progress.used;
         payload = progress.payload;
         if payload == 0 {
@@ -224,7 +237,8 @@ impl<'a> Blocks<'a> {
         if fill(&mut self.block, &mut self.source, position, self.limit)? == 0 {
             return Ok(Some(self.end()?));
         }
-        let taken = take(visitor, self.block.bytes(), self.offset, self.payload, self.keeps_payload())?;
+        let taken =
+            take(visitor, self.block.bytes(), self.offset, self.payload, self.keeps_payload(), Prints::default())?;
         self.advance(taken);
         if let Some(size) = taken.bad_size {
             return Ok(Some(End::BadSize { offset: self.offset, size }));
@@ -239,45 +253,45 @@ impl<'a> Blocks<'a> {
     fn walk_read_ahead(&mut self, visitor: &mut impl Visit, monitor: &dyn Monitor) -> Result<End, PerfDataError> {
         let keeps_payload = self.keeps_payload();
         let size = self.block.buffer.len() - HEADROOM;
-        let (limit, mut expected) = (self.limit, self.offset.saturating_add(self.block.bytes().len() as u64));
-        let skip = AtomicU64::new(expected);
-        let (empty, to_fill) = mpsc::channel::<Block>();
-        let (filled, blocks) = mpsc::channel();
-        for _ in 0..READ_AHEAD {
-            // The receiver lives.
-            let _ = empty.send(Block::new(size));
-        }
         let mut left = self.block.bytes().to_vec();
+        let Blocks { source, offset, limit, payload, .. } = self;
+        let limit = *limit;
         let mut bad_size = None;
-        let source = &mut self.source;
+        // Where the next block begins.
+        let mut next = offset.saturating_add(left.len() as u64);
+        let skip = AtomicU64::new(next);
+        let scanner = visitor.scanner().filter(|_| left.is_empty());
         std::thread::scope(|scope| {
-            let ahead = ReadAhead { source, limit, skip: &skip, to_fill, filled };
-            std::thread::Builder::new().name("reading".into()).spawn_scoped(scope, || ahead.run())?;
             // Dropped when the records end early, which ends the thread.
-            let empty = empty;
-            for block in blocks {
-                let (mut block, position): (Block, u64) = block?;
-                // Where the thread has skipped some of a payload.
-                self.payload = self.payload.saturating_sub(position - expected);
-                expected = position.saturating_add(block.bytes().len() as u64);
+            let (empty, to_fill) = mpsc::channel();
+            let (filled, blocks) = mpsc::channel();
+            let ahead = ReadAhead { source, limit, skip: &skip, scanner, to_fill, filled };
+            std::thread::Builder::new().name("reading".into()).spawn_scoped(scope, || ahead.run())?;
+            let refill = |block: Block| {
+                // If the thread has ended there is nothing more to fill.
+                let _ = empty.send(block);
+            };
+            (0..READ_AHEAD).for_each(|_| refill(Block::new(size)));
+            for filled in blocks {
+                let (mut block, position) = filled?;
+                // The thread may have left out some of a payload.
+                *payload = payload.saturating_sub(position.saturating_sub(next));
+                next = position.saturating_add(block.bytes().len() as u64);
                 block.put_in_front(&left);
-                self.offset = position.saturating_sub(left.len() as u64);
-                let taken = take(visitor, block.bytes(), self.offset, self.payload, keeps_payload)?;
-                self.offset = self.offset.saturating_add(taken.used as u64);
-                self.payload = taken.payload;
+                *offset = position.saturating_sub(left.len() as u64);
+                let taken = take(visitor, block.bytes(), *offset, *payload, keeps_payload, block.prints.iter())?;
+                *offset = offset.saturating_add(taken.used as u64);
+                *payload = taken.payload;
                 left.clear();
                 left.extend_from_slice(block.bytes().get(taken.used..).unwrap_or(&[]));
                 if let Some(size) = taken.bad_size {
                     bad_size = Some(size);
                     break;
                 }
-                if !keeps_payload && self.payload > 0 {
-                    skip.fetch_max(self.offset.saturating_add(self.payload), Ordering::Relaxed);
-                }
+                skip.fetch_max(offset.saturating_add(*payload), Ordering::Relaxed);
                 block.clear(&[]);
-                // If the thread has ended there is nothing more to fill.
-                let _ = empty.send(block);
-                monitor.progress(self.offset, self.limit.unwrap_or(0))?;
+                refill(block);
+                monitor.progress(*offset, limit.unwrap_or(0))?;
             }
             Ok::<_, PerfDataError>(())
         })?;
@@ -285,6 +299,7 @@ impl<'a> Blocks<'a> {
             return Ok(End::BadSize { offset: self.offset, size });
         }
         self.block.clear(&left);
+        self.seek_behind_payload()?;
         Ok(self.end()?)
     }
 
@@ -299,14 +314,14 @@ impl<'a> Blocks<'a> {
     }
 
     /// Goes on behind a payload without reading it, where that can be done.
-    fn seek_behind_payload(&mut self) -> io::Result<bool> {
-        let Source::File(file) = &mut self.source else { return Ok(false) };
-        if self.payload == 0 {
-            return Ok(false);
+    fn seek_behind_payload(&mut self) -> io::Result<()> {
+        if let Source::File(file) = &mut self.source
+            && self.payload > 0
+        {
+            self.offset = self.offset.saturating_add(std::mem::take(&mut self.payload));
+            file.seek(SeekFrom::Start(self.offset))?;
         }
-        self.offset = self.offset.saturating_add(std::mem::take(&mut self.payload));
-        file.seek(SeekFrom::Start(self.offset))?;
-        Ok(true)
+        Ok(())
     }
 
     /// How it ended, when there is nothing more to read.
@@ -327,6 +342,7 @@ struct ReadAhead<'r, 's> {
     limit: Option<u64>,
     /// What lies in front of this position need not be read, where that can be done.
     skip: &'r AtomicU64,
+    scanner: Option<Scanner>,
     to_fill: mpsc::Receiver<Block>,
     /// Blocks with the positions of their first bytes.
     filled: mpsc::Sender<io::Result<(Block, u64)>>,
@@ -334,16 +350,21 @@ struct ReadAhead<'r, 's> {
 
 impl ReadAhead<'_, '_> {
     /// Fills blocks until the input or its records end, or nobody takes them any more.
-    fn run(self) {
+    fn run(mut self) {
         let mut position = self.skip.load(Ordering::Relaxed);
-        for mut block in &self.to_fill {
-            let read = Self::seek(self.source, self.skip.load(Ordering::Relaxed), &mut position)
-                .and_then(|()| fill(&mut block, self.source, position, self.limit));
-            let start = position;
+        while let Ok(mut block) = self.to_fill.recv() {
+            let start = self.seek(position);
+            let read = start.and_then(|start| Ok((start, fill(&mut block, self.source, start, self.limit)?)));
             let message = match read {
-                Ok(0) => return,
-                Ok(count) => {
-                    position = position.saturating_add(count as u64);
+                Ok((_, 0)) => return,
+                Ok((start, count)) => {
+                    if let Some(scanner) = &mut self.scanner {
+                        let mut prints = std::mem::take(&mut block.prints);
+                        prints.clear();
+                        scanner.scan(start - position, block.bytes(), &mut prints);
+                        block.prints = prints;
+                    }
+                    position = start.saturating_add(count as u64);
                     Ok((block, start))
                 }
                 Err(error) => Err(error),
@@ -354,13 +375,13 @@ impl ReadAhead<'_, '_> {
         }
     }
 
-    fn seek(source: &mut Source<'_>, target: u64, position: &mut u64) -> io::Result<()> {
-        if let Source::File(file) = source
-            && target > *position
-        {
-            *position = file.seek(SeekFrom::Start(target))?;
+    /// Where to read on from, at `position` or behind it.
+    fn seek(&mut self, position: u64) -> io::Result<u64> {
+        let target = self.skip.load(Ordering::Relaxed);
+        match &mut *self.source {
+            Source::File(file) if target > position => file.seek(SeekFrom::Start(target)),
+            _ => Ok(position),
         }
-        Ok(())
     }
 }
 
@@ -386,5 +407,115 @@ pub(crate) fn payload_size(record: &Record<'_>, order: Order) -> u64 {
         record_type::AUXTRACE => order.u64_at(record.body, 0).unwrap_or(0),
         record_type::TRACING_DATA => order.u32_at(record.body, 0).map_or(0, |size| u64::from(size).next_multiple_of(8)),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heatline_profile::Silent;
+    use std::io::Cursor;
+
+    /// Notes positions and sizes of all records, and how many bytes of payloads it was handed.
+    #[derive(Default, PartialEq, Debug)]
+    struct Notes {
+        records: Vec<(u64, usize)>,
+        payload: u64,
+    }
+
+    impl Visit for Notes {
+        fn block(&mut self, bytes: &[u8], offset: u64, _: &mut Prints<'_>) -> Result<Progress, PerfDataError> {
+            let mut progress = Progress::default();
+            while progress.payload == 0 {
+                let rest = bytes.get(progress.used..).unwrap_or(&[]);
+                match Record::split(rest, offset + progress.used as u64, Order::Little) {
+                    Ok(Some((record, size))) => {
+                        self.records.push((record.offset, size));
+                        progress.payload = payload_size(&record, Order::Little);
+                        progress.used += size;
+                    }
+                    Ok(None) => break,
+                    Err(size) => {
+                        progress.bad_size = Some(size);
+                        break;
+                    }
+                }
+            }
+            Ok(progress)
+        }
+
+        fn scanner(&mut self) -> Option<Scanner> {
+            None
+        }
+
+        fn payload(&mut self, bytes: &[u8]) {
+            self.payload += bytes.len() as u64;
+        }
+    }
+
+    fn record(kind: u32, body: &[u8]) -> Vec<u8> {
+        [&kind.to_le_bytes()[..], &[0, 0], &(body.len() as u16 + 8).to_le_bytes(), body].concat()
+    }
+
+    /// Records of many sizes with a payload of several blocks, and one that ends with the file.
+    fn recording() -> (Vec<u8>, Notes) {
+        let (mut bytes, mut notes) = (Vec::new(), Notes::default());
+        let mut add = |record: Vec<u8>, payload: usize| {
+            notes.records.push((bytes.len() as u64, record.len()));
+            bytes.extend(record);
+            bytes.resize(bytes.len() + payload, 0xff);
+        };
+        for number in 0..200usize {
+            add(record(9, &vec![1; number * 131 % 60_000]), 0);
+            if [50, 51, 199].contains(&number) {
+                let size = 2_500_001 * (number % 3);
+                add(record(record_type::AUXTRACE, &(size as u64).to_le_bytes()), size);
+            }
+        }
+        (bytes, notes)
+    }
+
+    #[test]
+    fn reading_ahead_gives_the_records_of_reading_block_by_block_and_leaves_payloads_out() {
+        let (bytes, expected) = recording();
+        let limit = Some(bytes.len() as u64);
+        assert!(bytes.len() as u64 > WORTH_A_THREAD);
+        for size in [BLOCK, 5_000] {
+            let (mut ahead, mut plain) = (Notes::default(), Notes::default());
+            let mut file = Cursor::new(&bytes);
+            let end = Blocks::sized(size, Source::File(&mut file), 0, limit).walk(&mut ahead, &Silent).unwrap();
+            assert_eq!((end, &ahead), (End::Complete, &expected));
+            let mut file = Cursor::new(&bytes);
+            let mut blocks = Blocks::sized(size, Source::File(&mut file), 0, limit);
+            let end = std::iter::repeat_with(|| blocks.walk_block(&mut plain).unwrap()).flatten().next();
+            assert_eq!((end, &plain), (Some(End::Complete), &expected));
+        }
+    }
+
+    #[test]
+    fn a_stream_hands_payloads_on() {
+        let (bytes, expected) = recording();
+        let mut notes = Notes::default();
+        let end = Blocks::new(Source::Stream(&mut bytes.as_slice()), 0, None).walk(&mut notes, &Silent).unwrap();
+        let whole: usize = expected.records.iter().map(|record| record.1).sum();
+        assert_eq!((end, &notes.records), (End::Complete, &expected.records));
+        assert_eq!(notes.payload, (bytes.len() - whole) as u64);
+    }
+
+    #[test]
+    fn a_cut_or_damaged_input_says_where_it_ended() {
+        let (bytes, expected) = recording();
+        let walk = |bytes: &[u8]| {
+            let mut notes = Notes::default();
+            let mut file = Cursor::new(bytes);
+            let end = Blocks::new(Source::File(&mut file), 0, None).walk(&mut notes, &Silent).unwrap();
+            (end, notes.records.len())
+        };
+        let &(last, _) = expected.records.last().unwrap();
+        assert_eq!(walk(&bytes[..last as usize + 9]), (End::Cut { offset: last }, expected.records.len() - 1));
+        let mut damaged = bytes.clone();
+        let (offset, _) = expected.records[150];
+        damaged[offset as usize + 6..][..2].fill(0);
+        assert_eq!(walk(&damaged), (End::BadSize { offset, size: 0 }, 150));
     }
 }

@@ -211,33 +211,55 @@ const SEED: [u64; 6] = [
     0x62e7_160f_38b4_da57,
 ];
 
-/// What a chain is recognised by.
+/// What the words of a chain are recognised by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ChainPrint {
+    high: u64,
+    low: u64,
+}
+
+impl ChainPrint {
+    /// Two independent halves, each folded over all words, in two strands that run side by side.
+    #[inline]
+    pub fn of(bytes: &[u8]) -> ChainPrint {
+        let length = (bytes.len() as u64) << 40;
+        let (mut a, mut b) = (length ^ SEED[0], length ^ SEED[1]);
+        let (mut c, mut d) = (SEED[2], SEED[3]);
+        let (quads, rest) = bytes.as_chunks::<32>();
+        for quad in quads {
+            let [x, y, z, w] = four(quad);
+            (a, b) = (fold(a ^ x, y ^ SEED[4]), fold(b ^ y, x ^ SEED[5]));
+            (c, d) = (fold(c ^ z, w ^ SEED[5]), fold(d ^ w, z ^ SEED[4]));
+        }
+        let rest = rest.as_chunks::<8>().0;
+        let word = |at: usize| rest.get(at).map_or(0, |&word| u64::from_le_bytes(word));
+        let [x, y, z, w] = [word(0), word(1), word(2), 0];
+        (a, b) = (fold(a ^ x, y ^ SEED[4]), fold(b ^ y, x ^ SEED[5]));
+        (c, d) = (fold(c ^ z, w ^ SEED[5]), fold(d ^ w, z ^ SEED[4]));
+        ChainPrint { high: fold(a ^ SEED[0], c ^ SEED[1]), low: fold(b ^ SEED[2], d ^ SEED[3]) }
+    }
+
+    /// The fingerprint of a sample with this chain.
+    #[inline]
+    pub fn with(self, key: &Key) -> Fingerprint {
+        let who = (key.pid as u32 as u64) << 32 | key.tid as u32 as u64;
+        let what = (key.event as u64) << 16 | (key.mode as u64) << 8 | key.ip.is_some() as u64;
+        let ip = key.ip.unwrap_or(0);
+        let (a, b) = (fold(who ^ SEED[0], what ^ SEED[1]), fold(what ^ SEED[2], who ^ SEED[3]));
+        let (c, d) = (fold(ip ^ SEED[1], SEED[2]), fold(ip ^ SEED[3], SEED[0]));
+        let (high, low) = (fold(self.high ^ a, c ^ SEED[4]), fold(self.low ^ b, d ^ SEED[5]));
+        Fingerprint((high as u128) << 64 | low as u128)
+    }
+}
+
+/// What a sample is recognised by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fingerprint(u128);
 
-/// Two independent halves, each folded over all words, in two strands that run side by side.
+/// The fingerprint of a sample whose chain has these words.
 #[inline]
 pub(crate) fn fingerprint(key: &Key, bytes: &[u8]) -> Fingerprint {
-    let who = (key.pid as u32 as u64) << 32 | key.tid as u32 as u64;
-    let what = (key.event as u64) << 16 | (key.mode as u64) << 8 | key.ip.is_some() as u64;
-    let what = what ^ (bytes.len() as u64) << 40;
-    let ip = key.ip.unwrap_or(0);
-    let (mut a, mut b) = (fold(who ^ SEED[0], what ^ SEED[1]), fold(what ^ SEED[2], who ^ SEED[3]));
-    // The address is folded in by itself: it is in the chain too, and must not cancel out.
-    let (mut c, mut d) = (fold(ip ^ SEED[1], SEED[2]), fold(ip ^ SEED[3], SEED[0]));
-    let (quads, rest) = bytes.as_chunks::<32>();
-    for quad in quads {
-        let [x, y, z, w] = four(quad);
-        (a, b) = (fold(a ^ x, y ^ SEED[4]), fold(b ^ y, x ^ SEED[5]));
-        (c, d) = (fold(c ^ z, w ^ SEED[5]), fold(d ^ w, z ^ SEED[4]));
-    }
-    let rest = rest.as_chunks::<8>().0;
-    let word = |at: usize| rest.get(at).map_or(0, |&word| u64::from_le_bytes(word));
-    let [x, y, z, w] = [word(0), word(1), word(2), 0];
-    (a, b) = (fold(a ^ x, y ^ SEED[4]), fold(b ^ y, x ^ SEED[5]));
-    (c, d) = (fold(c ^ z, w ^ SEED[5]), fold(d ^ w, z ^ SEED[4]));
-    let (high, low) = (fold(a ^ SEED[0], c ^ SEED[1]), fold(b ^ SEED[2], d ^ SEED[3]));
-    Fingerprint((high as u128) << 64 | low as u128)
+    ChainPrint::of(bytes).with(key)
 }
 
 #[inline]

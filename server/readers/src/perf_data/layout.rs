@@ -140,6 +140,11 @@ impl Layout {
         })
     }
 
+    /// Whether the chains of both lie at the same place of their samples.
+    pub fn has_chains_where(&self, other: &Layout) -> bool {
+        (self.sample_type, self.read_format) == (other.sample_type, other.read_format)
+    }
+
     pub fn has_chains(&self) -> bool {
         self.sample_type & bit::CALLCHAIN != 0
     }

@@ -29,6 +29,7 @@ mod modules;
 mod names;
 mod piped;
 mod queue;
+mod scanner;
 mod session;
 pub(crate) mod state;
 #[allow(dead_code)] // Offers decoders of trace data more than each of them uses.

@@ -5,7 +5,7 @@ mod report;
 mod samples;
 
 use super::attr::{Attr, sample_type as bit};
-use super::blocks::{Progress, Record, Visit, payload_size};
+use super::blocks::{Prints, Progress, Record, Visit, payload_size};
 use super::branches::{self, metric};
 use super::bytes::Order;
 use super::compressed::Inflater;
@@ -16,6 +16,7 @@ use super::folding::Folding;
 use super::header::EventHeader;
 use super::layout::Layout;
 use super::queue::Queue;
+use super::scanner::Scanner;
 use super::state::record_type as kind;
 use super::trace::{self, Decoding, FileBytes, PieceBytes, Timeline, Trace};
 use super::world::World;
@@ -50,6 +51,8 @@ pub(crate) struct Session<'a> {
     pub problems: Problems,
     events: Vec<EventInfo>,
     layouts: Vec<Layout>,
+    /// Of so many events the scanner knows how their samples look.
+    scanned_events: usize,
     event_ids: FxHashMap<u64, u32>,
     /// The id met last and its event: mostly the next one's too.
     last_id: Option<(u64, u32)>,
@@ -81,6 +84,7 @@ impl<'a> Session<'a> {
             problems: Problems::new(),
             events: Vec::new(),
             layouts: Vec::new(),
+            scanned_events: 0,
             event_ids: FxHashMap::default(),
             last_id: None,
             counters: FxHashMap::default(),
@@ -297,7 +301,15 @@ impl Visit for Session<'_> {
         self.trace.spool(bytes, &mut self.problems);
     }
 
-    fn block(&mut self, bytes: &[u8], offset: u64) -> Result<Progress, PerfDataError> {
+    fn scanner(&mut self) -> Option<Scanner> {
+        self.scanned_events = self.layouts.len();
+        let layout = self.layouts.first()?;
+        let same = self.layouts.iter().all(|other| other.has_chains_where(layout));
+        let plain = layout.has_chains() && !layout.has_readings() && !layout.has_stack_dump();
+        (same && plain).then(|| Scanner::new(layout.clone(), self.order))
+    }
+
+    fn block(&mut self, bytes: &[u8], offset: u64, prints: &mut Prints<'_>) -> Result<Progress, PerfDataError> {
         let mut batch = Batch::default();
         let mut progress = Progress::default();
         while progress.payload == 0 {
@@ -308,7 +320,7 @@ impl Visit for Session<'_> {
                         sink.take(&self.describe(&record));
                     }
                     if record.kind == kind::SAMPLE {
-                        self.sample(record, &mut batch);
+                        self.sample(record, prints.next().copied(), &mut batch);
                     } else {
                         self.drain(&mut batch);
                         self.record(record)?;

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::perf_data::PerfDataError;
 use crate::perf_data::attr::Attr;
-use crate::perf_data::blocks::{End, Record, Visit};
+use crate::perf_data::blocks::{End, Prints, Record, Visit};
 use crate::perf_data::bytes::{Cursor, text};
 use crate::perf_data::compressed::Inflater;
 use crate::perf_data::features::build_id_body;
@@ -51,7 +51,7 @@ impl Session<'_> {
                 inflater.break_off();
                 break;
             };
-            let progress = self.block(bytes, record.offset)?;
+            let progress = self.block(bytes, record.offset, &mut Prints::default())?;
             if let Some(size) = progress.bad_size {
                 self.ended(End::BadSize { offset: record.offset, size }, false);
                 inflater.break_off();

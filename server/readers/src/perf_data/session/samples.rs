@@ -6,7 +6,7 @@ use crate::perf_data::attr::sample_type;
 use crate::perf_data::blocks::Record;
 use crate::perf_data::branches::{branches, metric};
 use crate::perf_data::bytes::{Cursor, Order};
-use crate::perf_data::chains::{ChainId, Chains, Fingerprint, Key, fingerprint};
+use crate::perf_data::chains::{ChainId, ChainPrint, Chains, Fingerprint, Key, fingerprint};
 use crate::perf_data::deferred::Held;
 use crate::perf_data::fields::Fields;
 use crate::perf_data::layout::{Head, Layout, Reading};
@@ -33,20 +33,26 @@ struct Batched<'b> {
 
 impl Session<'_> {
     #[inline]
-    pub(super) fn sample<'b>(&mut self, record: Record<'b>, batch: &mut Batch<'b>) {
+    pub(super) fn sample<'b>(&mut self, record: Record<'b>, print: Option<ChainPrint>, batch: &mut Batch<'b>) {
         let id = self.layouts.first().and_then(|layout| layout.sample_id(record.body, self.order));
         let Some(event) = self.event_of_id(id) else {
             self.counts.unknown_ids += 1;
             return;
         };
-        if self.take_sample(event, record, batch).is_none() {
+        if self.take_sample(event, record, print, batch).is_none() {
             self.count_short(record.offset);
         }
     }
 
     /// `None` if the record is too short.
     #[inline]
-    fn take_sample<'b>(&mut self, event: u32, record: Record<'b>, batch: &mut Batch<'b>) -> Option<()> {
+    fn take_sample<'b>(
+        &mut self,
+        event: u32,
+        record: Record<'b>,
+        print: Option<ChainPrint>,
+        batch: &mut Batch<'b>,
+    ) -> Option<()> {
         let layout = self.layouts.get(event as usize)?;
         let head = layout.head(record.body, self.order)?;
         if layout.has_readings() {
@@ -69,7 +75,8 @@ impl Session<'_> {
             if has_stack_dump {
                 return self.keep_dump(event, &head, record.misc, chain, rest);
             }
-            self.push(batch, event, &head, record.misc, head.period, chain);
+            let print = print.filter(|_| (event as usize) < self.scanned_events);
+            self.push(batch, event, &head, record.misc, head.period, (chain, print));
         }
         Some(())
     }
@@ -197,7 +204,7 @@ impl Session<'_> {
                 if let Some(event) = self.events.get_mut(event as usize) {
                     event.has_stacks |= stacks;
                 }
-                self.push(batch, event, head, misc, weight, chain);
+                self.push(batch, event, head, misc, weight, (chain, None));
             }
         }
     }
@@ -228,7 +235,15 @@ impl Session<'_> {
     }
 
     #[inline]
-    fn push<'b>(&mut self, batch: &mut Batch<'b>, event: u32, head: &Head, misc: u16, weight: u64, chain: &'b [u8]) {
+    fn push<'b>(
+        &mut self,
+        batch: &mut Batch<'b>,
+        event: u32,
+        head: &Head,
+        misc: u16,
+        weight: u64,
+        (chain, print): (&'b [u8], Option<ChainPrint>),
+    ) {
         let mode = (misc & misc::MODE) as u8;
         let key = Key { event, pid: head.pid, tid: head.tid, mode, ip: head.ip };
         if let Some((front, cookie)) = self.split_deferred(chain) {
@@ -241,7 +256,8 @@ impl Session<'_> {
         if batch.0.len() >= BATCH {
             self.drain(batch);
         }
-        batch.0.push(Batched { print: fingerprint(&key, chain), key, chain, time: head.time, weight });
+        let print = print.unwrap_or_else(|| ChainPrint::of(chain)).with(&key);
+        batch.0.push(Batched { print, key, chain, time: head.time, weight });
     }
 
     /// The front and the cookie of a chain whose user part comes later.
