@@ -45,6 +45,7 @@ fn compare(profile: &Path, binary: &Path) {
     let best = ours.iter().map(|run| run.time).min().unwrap_or_default();
     let memory = ours.iter().map(|run| run.memory).fold(0.0, f64::max);
     println!("heatline report --by line:       {:8.0} ms, peak memory {memory:.0} MiB", millis(best));
+    println!("  of the binary {:.0} MiB are debug sections", debug_sections(binary));
     let symbols = run(perf(profile, "sym"), None);
     println!("perf report --sort sym:          {:8.0} ms, peak memory {:.0} MiB", millis(symbols.time), symbols.memory);
     println!("  ratio {:.1}", symbols.time.as_secs_f64() / best.as_secs_f64());
@@ -52,6 +53,14 @@ fn compare(profile: &Path, binary: &Path) {
     let bound = if lines.finished { "" } else { "more than " };
     println!("perf report --sort srcline:  {bound}{:8.0} ms", millis(lines.time));
     println!("  ratio {bound}{:.0}", lines.time.as_secs_f64() / best.as_secs_f64());
+}
+
+/// The size of a binary's debug sections in MiB, by `readelf`.
+fn debug_sections(binary: &Path) -> f64 {
+    let output = Command::new("readelf").arg("-SW").arg(binary).output().expect("readelf");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let size = |line: &str| u64::from_str_radix(line.split(" .debug_").nth(1)?.split_whitespace().nth(4)?, 16).ok();
+    text.lines().filter_map(size).sum::<u64>() as f64 / f64::from(1 << 20)
 }
 
 fn millis(time: Duration) -> f64 {
@@ -66,7 +75,7 @@ fn heatline(binary: &Path, profile: &Path) -> Command {
 
 fn perf(profile: &Path, sort: &str) -> Command {
     let mut command = Command::new("perf");
-    command.args(["report", "-f", "--stdio", "--no-children", "--sort", sort, "-g", "none", "-i"]).arg(profile);
+    command.args(["report", "-f", "--stdio", "--no-children", "--sort", sort, "-i"]).arg(profile);
     command.env("PAGER", "cat").env("DEBUGINFOD_URLS", "").current_dir(profile.parent().unwrap_or(Path::new("/")));
     command
 }
