@@ -74,7 +74,8 @@ pub fn of_ours(profile: &Profile, chains: bool) -> Sums {
         let thread = profile.thread(row.thread.unwrap());
         let frames = profile.stacks.frames(row.stack).map(|node| {
             let module = profile.module(node.module);
-            assert_eq!(module.kind == ModuleKind::Binary, module.path.starts_with('/'), "{module:?}");
+            let is_path = module.path.starts_with('/') && !module.path.starts_with("//anon");
+            assert_eq!(module.kind == ModuleKind::Binary, is_path, "{module:?}");
             assert!(module.kind != ModuleKind::Binary || module.space == AddressSpace::FileOffset);
             (module.path.clone(), if chains { node.address.recorded().0 } else { 0 })
         });
