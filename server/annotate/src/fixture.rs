@@ -111,7 +111,7 @@ impl Maker {
 
     fn file(&mut self, path: &str) -> FileId {
         let at = self.files.iter().position(|file| file.path == path).unwrap_or_else(|| {
-            self.files.push(SourceFile { path: path.into(), checksum: None });
+            self.files.push(SourceFile { path: path.into(), checksum: None, text: None });
             self.files.len() - 1
         });
         FileId::new(at).unwrap()

@@ -5,7 +5,7 @@ use crate::arcs::ArcCall;
 use crate::path::normalize;
 use crate::tree::{NONE, Tree};
 use heatline_profile::{ModuleId, Profile};
-use heatline_symbols::{Checksum, Reason, Resolution};
+use heatline_symbols::{Checksum, Reason, Resolution, SourceFile};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -34,6 +34,8 @@ pub struct ModelFile {
     pub path: String,
     /// The checksum of its content at build time, where the debug information holds one.
     pub checksum: Option<Checksum>,
+    /// Its content at build time, where the debug information or the profile holds it.
+    pub text: Option<Arc<str>>,
 }
 
 /// A function that code of the profile belongs to.
@@ -172,6 +174,21 @@ impl Model {
         &self.functions[id.0 as usize]
     }
 
+    /// The source lines that code of the profile is on, and where its functions are declared: module, file, line. In no
+    /// particular order; a line may come more than once.
+    pub fn source_lines(&self) -> impl Iterator<Item = (ModuleId, FileId, NonZeroU32)> + '_ {
+        let of_code = self.lines.iter().filter_map(|line| match *line {
+            LineKey::Source(module, file, line) => Some((module, file, line)),
+            LineKey::Function(..) | LineKey::Module(_) => None,
+        });
+        of_code.chain(self.declarations())
+    }
+
+    /// The lines of [`Self::source_lines`] on which functions are declared.
+    fn declarations(&self) -> impl Iterator<Item = (ModuleId, FileId, NonZeroU32)> + '_ {
+        self.functions.iter().filter_map(|function| Some((function.module, function.file?, function.line?)))
+    }
+
     /// The frames at a location, innermost first; one nameless frame where nothing is known.
     pub(crate) fn frames_at(&self, location: usize) -> &[ModelFrame] {
         &self.frames[self.frame_starts[location] as usize..self.frame_starts[location + 1] as usize]
@@ -250,7 +267,7 @@ impl Builder {
     }
 
     fn add_resolution(&mut self, module: ModuleId, resolution: &Resolution) {
-        let files: Vec<FileId> = resolution.files.iter().map(|f| self.file(&f.path, f.checksum.as_ref())).collect();
+        let files: Vec<FileId> = resolution.files.iter().map(|f| self.file(f)).collect();
         let functions = self.add_functions(module, resolution, &files);
         let first = self.module_of.len() as u32;
         let mut reason = None;
@@ -309,19 +326,21 @@ impl Builder {
         ids
     }
 
-    fn file(&mut self, path: &str, checksum: Option<&Checksum>) -> FileId {
-        let path = normalize(path);
+    fn file(&mut self, found: &SourceFile) -> FileId {
+        let path = normalize(&found.path);
+        let checksum = found.checksum.as_ref();
         if let Some(&id) = self.file_ids.get(&path) {
             // Two different contents under one path: neither can be told to be the right one.
             let file = &mut self.files[id.0 as usize];
             if file.checksum.is_none() || file.checksum.as_ref() == checksum {
                 file.checksum = file.checksum.take().or_else(|| checksum.cloned());
+                file.text = file.text.take().or_else(|| found.text.clone());
             }
             return id;
         }
         let id = FileId(self.files.len() as u32);
         self.file_ids.insert(path.clone(), id);
-        self.files.push(ModelFile { path, checksum: checksum.cloned() });
+        self.files.push(ModelFile { path, checksum: checksum.cloned(), text: found.text.clone() });
         id
     }
 

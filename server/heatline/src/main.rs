@@ -1,6 +1,7 @@
 //! Costs of native sample profiles on the lines of your source: the command line and the language server.
 #![allow(clippy::disallowed_methods, reason = "this crate opens the files that the others ask for")]
 
+mod base_text;
 mod binaries;
 mod cli;
 mod discovery;

@@ -27,6 +27,7 @@ pub struct SourcePaths {
 /// The source files of a model, as far as they are on this machine.
 #[derive(Debug, Default)]
 pub struct Sources {
+    roots: Vec<PathBuf>,
     paths: Vec<Option<PathBuf>>,
     same_file: Vec<FileId>,
     by_canonical: HashMap<PathBuf, FileId>,
@@ -41,7 +42,7 @@ impl Sources {
     /// Looks for all files of a model.
     pub fn find(model: &Model, places: &SourcePaths) -> Self {
         let index = Index { roots: &places.roots, files: OnceLock::new() };
-        let mut sources = Sources::default();
+        let mut sources = Sources { roots: places.roots.clone(), ..Sources::default() };
         for (id, file) in (0..).map(FileId).zip(model.files()) {
             let path = match places.find(&file.path, &index) {
                 Ok(path) => path,
@@ -63,6 +64,11 @@ impl Sources {
             sources.paths.push(path);
         }
         sources
+    }
+
+    /// The roots of the workspace, in which files were looked for.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
     }
 
     /// Where a file of the model is on this machine.

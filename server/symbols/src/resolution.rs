@@ -4,6 +4,7 @@ use heatline_profile::Problems;
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -59,6 +60,8 @@ pub struct SourceFile {
     pub path: String,
     /// The hash of its content, where recorded.
     pub checksum: Option<Checksum>,
+    /// Its content, where the debug information holds it.
+    pub text: Option<Arc<str>>,
 }
 
 /// A function. The same function of many units, inlined or not, is one entry.

@@ -31,6 +31,7 @@ impl Comparison {
         let (base, now) = (Lines::of(base), Lines::of(now));
         let mut matches = Matches::new(base.len(), now.len());
         match_lines(&base, &now, &mut matches);
+        doubt::mark(&base, &now, &mut matches);
         blocks::match_moved(&base, &now, &mut matches);
         let confidence = matches.confidence(&base);
         let wanted: Vec<u32> = map.places.iter().map(|place| place.base.get() - 1).collect();
@@ -57,7 +58,7 @@ pub(super) struct Matches {
     of_base: Vec<Option<u32>>,
     changed: Vec<bool>,
     doubtful: Vec<bool>,
-    of_now: Vec<Option<u32>>,
+    taken: Vec<bool>,
 }
 
 impl Matches {
@@ -66,7 +67,7 @@ impl Matches {
             of_base: vec![None; base],
             changed: vec![false; base],
             doubtful: vec![false; base],
-            of_now: vec![None; now],
+            taken: vec![false; now],
         }
     }
 
@@ -77,19 +78,14 @@ impl Matches {
 
     /// Whether a line of now is free.
     pub fn is_free(&self, now: u32) -> bool {
-        self.of_now.get(now as usize) == Some(&None)
-    }
-
-    /// The base line that is a line of now.
-    pub fn base_of(&self, now: u32) -> Option<u32> {
-        self.of_now.get(now as usize).copied().flatten()
+        self.taken.get(now as usize) == Some(&false)
     }
 
     /// Notes that a line is another, unchanged.
     pub fn set(&mut self, base: u32, now: u32) {
-        if let (Some(there), Some(here)) = (self.of_base.get_mut(base as usize), self.of_now.get_mut(now as usize)) {
+        if let (Some(there), Some(taken)) = (self.of_base.get_mut(base as usize), self.taken.get_mut(now as usize)) {
             *there = Some(now);
-            *here = Some(base);
+            *taken = true;
         }
     }
 
@@ -149,7 +145,6 @@ fn match_lines(base: &Lines<'_>, now: &Lines<'_>, matches: &mut Matches) {
         let lines = before.len() as u32;
         between(&inner, lines, |from, to, count| matches.set_run(before.start + from, after.start + to, count));
     }
-    doubt::mark(base, now, matches);
 }
 
 /// Runs of lines between two differences that tell nothing, like a brace, hold nothing apart: they are part of what

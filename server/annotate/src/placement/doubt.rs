@@ -1,51 +1,55 @@
-//! Lines that could as well be others: where equal lines stand side by side, no text tells which of them was removed
-//! or put in.
+//! Lines that could as well be others: where a text is written twice, nothing tells which of the two was removed or
+//! put in.
 
 use super::comparison::{Matches, is_telling};
 use super::lines::Lines;
+use rustc_hash::FxHashMap;
 
-/// Marks lines whose match is a matter of taste: those over which a difference could be shifted, and runs between
-/// differences in which no line tells anything.
+/// Marks lines that no line which each text has once holds in their place: those between a difference and the nearest
+/// such line.
 pub(super) fn mark(base: &Lines<'_>, now: &Lines<'_>, matches: &mut Matches) {
-    let mut doubtful = Vec::new();
-    for_each_run((0..base.len() as u32).map(|line| matches.get(line).is_none()), |start, end, open| {
-        if open {
-            shiftable(base, start, end, |line| doubtful.push(line));
-        } else if start > 0 && !(start..end).any(|line| is_telling(base.get(line))) {
-            doubtful.extend(start..end);
+    let (in_base, in_now) = (count_of(base), count_of(now));
+    let is_once = |line: u32| {
+        let text = base.get(line).trim();
+        is_telling(text) && in_base.get(text) == Some(&1) && in_now.get(text) == Some(&1)
+    };
+    for (start, end) in runs(base.len() as u32, matches) {
+        let to = matches.get(start).unwrap_or_default();
+        let from_begin = start == 0 && to == 0;
+        let to_end = end == base.len() as u32 && (to + (end - start)) as usize == now.len();
+        let first = (start..end).find(|line| is_once(*line));
+        let last = (start..end).rev().find(|line| is_once(*line));
+        // The whole run, where nothing in it holds it.
+        let above = start..first.unwrap_or(end);
+        let below = last.map_or(start..end, |last| last + 1..end);
+        if !from_begin {
+            above.for_each(|line| matches.set_doubtful(line));
         }
-    });
-    for_each_run((0..now.len() as u32).map(|line| matches.is_free(line)), |start, end, open| {
-        if open {
-            shiftable(now, start, end, |line| doubtful.extend(matches.base_of(line)));
-        } else if start > 0 && !(start..end).any(|line| is_telling(now.get(line))) {
-            doubtful.extend((start..end).filter_map(|line| matches.base_of(line)));
+        if !to_end {
+            below.for_each(|line| matches.set_doubtful(line));
         }
-    });
-    doubtful.into_iter().for_each(|line| matches.set_doubtful(line));
-}
-
-/// Tells the runs of equal answers: first line, line behind the last, answer.
-fn for_each_run(answers: impl Iterator<Item = bool>, mut tell: impl FnMut(u32, u32, bool)) {
-    let (mut start, mut last) = (0, None);
-    let mut end = 0;
-    for answer in answers {
-        if last.is_some_and(|last| last != answer) {
-            tell(start, end, last == Some(true));
-            start = end;
-        }
-        (last, end) = (Some(answer), end + 1);
-    }
-    if let Some(answer) = last {
-        tell(start, end, answer);
     }
 }
 
-/// Tells the lines around a stretch that could stand in it as well: it ends as the lines above it do, or begins as
-/// those below.
-fn shiftable(lines: &Lines<'_>, start: u32, end: u32, mut tell: impl FnMut(u32)) {
-    let is_same = |a: u32, b: u32| lines.get(a).trim() == lines.get(b).trim();
-    (1..=start).take_while(|i| is_same(start - i, end - i)).for_each(|i| tell(start - i));
-    let below = lines.len() as u32 - end;
-    (0..below).take_while(|i| is_same(start + i, end + i)).for_each(|i| tell(end + i));
+/// How often each line is in a text, white space at the edges aside.
+fn count_of<'a>(lines: &Lines<'a>) -> FxHashMap<&'a str, u32> {
+    let mut counts: FxHashMap<&str, u32> = FxHashMap::default();
+    lines.all().iter().for_each(|line| *counts.entry(line.trim()).or_default() += 1);
+    counts
+}
+
+/// The runs of base lines that are a run of lines of now: first line, line behind the last.
+fn runs(lines: u32, matches: &Matches) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    let mut last: Option<u32> = None;
+    for line in 0..lines {
+        let now = matches.get(line);
+        match (runs.last_mut(), now, last) {
+            (Some(run), Some(now), Some(last)) if run.1 == line && now == last + 1 => run.1 = line + 1,
+            (_, Some(_), _) => runs.push((line, line + 1)),
+            _ => {}
+        }
+        last = now;
+    }
+    runs
 }

@@ -2,6 +2,10 @@
 
 use super::format::{Dwarf, FileEntry, LineHeader, LineProgram, LineRow, Slice, Unit, Value, bytes};
 use crate::resolution::{Checksum, SourceFile};
+use std::sync::Arc;
+
+/// A longer text is not kept: embedded sources come again with every unit that names them.
+const MOST_EMBEDDED: usize = 4 << 20;
 
 /// What the row of an address says.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -151,7 +155,15 @@ impl<'a> FileTable<'a> {
         }
         append(&mut path, name);
         let checksum = self.header.file_has_md5().then(|| Checksum::Md5(*entry.md5()));
-        Some(SourceFile { path: String::from_utf8_lossy(&path).into_owned(), checksum })
+        let text = self.embedded(dwarf, unit, entry);
+        Some(SourceFile { path: String::from_utf8_lossy(&path).into_owned(), checksum, text })
+    }
+
+    /// The text of a file, if the compiler was told to embed it; an empty one is none.
+    fn embedded(&self, dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &FileEntry<'a>) -> Option<Arc<str>> {
+        let source = text(dwarf, unit, entry.source()?)?;
+        let has_size = (1..=MOST_EMBEDDED).contains(&source.len());
+        has_size.then(|| String::from_utf8_lossy(source).into())
     }
 
     fn entry(&self, number: u32) -> Option<&FileEntry<'a>> {

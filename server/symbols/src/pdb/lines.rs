@@ -64,7 +64,7 @@ impl Files<'_> {
             3 => hash.try_into().ok().map(Checksum::Sha256),
             _ => None,
         };
-        Some(SourceFile { path, checksum })
+        Some(SourceFile { path, checksum, text: None })
     }
 }
 

@@ -1,0 +1,321 @@
+//! Texts out of the history of a repository: read, never written, and no program is started.
+//!
+//! One walk over the commits, newest first, serves all files. Folders that are as they were in a commit seen before are
+//! not looked into again, so that most commits cost one look at their root.
+
+use super::checksum;
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use gix::revision::walk::Sorting;
+use gix::traverse::commit::simple::CommitTimeOrder;
+use heatline_symbols::Checksum;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A search that takes longer ends without having found the rest.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// More branches than this are not looked at.
+const MOST_TIPS: usize = 1_000;
+
+/// Larger files are no sources.
+const LARGEST: u64 = 16 << 20;
+
+/// So much of what was read is kept while searching.
+const CACHE: usize = 64 << 20;
+
+/// How many files may be the new name of one that was renamed.
+const MOST_RENAMED: usize = 500;
+
+/// A file that has kept a smaller share of its lines was not renamed.
+const LEAST_ALIKE: f64 = 0.5;
+
+/// A file whose text is wanted.
+pub struct Want<'a> {
+    /// Where it may have been in the repository, with `/`; several where only the end of its path is known.
+    pub paths: Vec<String>,
+    /// What its text is known by.
+    pub checksums: &'a [Checksum],
+    /// Without checksums: seconds since 1970 that the commit may not be newer than.
+    pub not_newer: Option<i64>,
+    /// Without checksums: whether a text can be it.
+    pub fits: &'a dyn Fn(&str) -> bool,
+}
+
+/// A text of the history.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The text.
+    pub text: Arc<str>,
+    /// The commit it was found in, shortened.
+    pub commit: String,
+    /// Where it was in the repository.
+    pub path: String,
+    id: ObjectId,
+    in_commit: ObjectId,
+}
+
+/// A repository that is only read.
+pub struct Repository {
+    repo: gix::Repository,
+    /// Its working folder, links resolved.
+    pub folder: PathBuf,
+}
+
+impl Repository {
+    /// The repository that a folder is in. Configuration is read from the repository alone.
+    pub fn of(folder: &Path) -> Option<Self> {
+        let (path, _) = gix::discover::upwards(folder).ok()?;
+        let repo = gix::open_opts(path.as_ref().to_owned(), gix::open::Options::isolated()).ok()?;
+        let mut repo = repo;
+        repo.object_cache_size_if_unset(CACHE);
+        let folder = repo.workdir()?.canonicalize().ok()?;
+        Some(Repository { repo, folder })
+    }
+
+    /// Looks for the texts of files; one answer for each. Ends early when `cancelled` is set or time is up.
+    pub fn search(&self, wants: &[Want<'_>], cancelled: &AtomicBool) -> Vec<Option<Found>> {
+        let mut search = Search::new(&self.repo, wants, cancelled);
+        search.what_was_checked_out();
+        search.walk();
+        search.found
+    }
+
+    /// The name that a file of the history has now: one that was not there then and whose text is alike.
+    pub fn renamed(&self, found: &Found) -> Option<PathBuf> {
+        let before = self.files(self.repo.find_commit(found.in_commit).ok()?.tree_id().ok()?.detach());
+        let now = self.files(self.repo.head_commit().ok()?.tree_id().ok()?.detach());
+        if now.contains_key(&found.path) {
+            return None;
+        }
+        let ending = |path: &str| path.rsplit_once('.').map(|(_, ending)| ending.to_owned());
+        let is_new = |(path, _): &(&String, &ObjectId)| {
+            !before.contains_key(*path) && ending(path) == ending(&found.path) && self.folder.join(path).is_file()
+        };
+        let new: Vec<(&String, &ObjectId)> = now.iter().filter(is_new).take(MOST_RENAMED).collect();
+        if let Some((path, _)) = new.iter().find(|(_, id)| **id == found.id) {
+            return Some(self.folder.join(path));
+        }
+        let alike = new.into_iter().filter_map(|(path, id)| {
+            let share = alike(&found.text, &self.text(*id)?);
+            (share >= LEAST_ALIKE).then_some((share, path))
+        });
+        let best = alike.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))?;
+        Some(self.folder.join(best.1))
+    }
+
+    fn text(&self, id: ObjectId) -> Option<String> {
+        text_of(&self.repo, id).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// All files of a tree.
+    fn files(&self, tree: ObjectId) -> HashMap<String, ObjectId> {
+        let mut files = HashMap::new();
+        let mut open = vec![(String::new(), tree)];
+        while let Some((folder, id)) = open.pop() {
+            let Ok(tree) = self.repo.find_tree(id) else { continue };
+            for entry in tree.iter().flatten() {
+                let path = format!("{folder}{}", entry.filename().to_str_lossy());
+                if entry.mode().is_tree() {
+                    open.push((path + "/", entry.object_id()));
+                } else if entry.mode().is_blob() {
+                    files.insert(path, entry.object_id());
+                }
+            }
+        }
+        files
+    }
+}
+
+/// The share of the lines of the longer text that both have.
+fn alike(a: &str, b: &str) -> f64 {
+    let mut lines: HashMap<&str, i64> = HashMap::new();
+    a.lines().for_each(|line| *lines.entry(line.trim()).or_default() += 1);
+    let both = b.lines().filter(|line| {
+        let left = lines.get_mut(line.trim()).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    });
+    let longer = a.lines().count().max(b.lines().count()).max(1);
+    both.count() as f64 / longer as f64
+}
+
+fn text_of(repo: &gix::Repository, id: ObjectId) -> Option<Vec<u8>> {
+    repo.find_header(id).ok().filter(|header| header.size() <= LARGEST)?;
+    Some(repo.find_blob(id).ok()?.take_data())
+}
+
+/// A folder or file that is looked for, and what is in it.
+#[derive(Default)]
+struct Node {
+    children: Vec<(Vec<u8>, usize)>,
+    wants: Vec<usize>,
+    path: String,
+}
+
+struct Search<'a> {
+    repo: &'a gix::Repository,
+    wants: &'a [Want<'a>],
+    cancelled: &'a AtomicBool,
+    begin: Instant,
+    nodes: Vec<Node>,
+    /// What was looked into: node, object, and for how many wants.
+    seen: HashSet<(usize, ObjectId, usize)>,
+    found: Vec<Option<Found>>,
+}
+
+/// The commit that is looked into.
+#[derive(Clone, Copy)]
+struct At {
+    commit: ObjectId,
+    /// Its time; wants that may not be newer are looked for only if they are not.
+    time: i64,
+    /// Tells apart looks for different wants.
+    round: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(repo: &'a gix::Repository, wants: &'a [Want<'a>], cancelled: &'a AtomicBool) -> Self {
+        let mut search = Search {
+            repo,
+            wants,
+            cancelled,
+            begin: Instant::now(),
+            nodes: vec![Node::default()],
+            seen: HashSet::new(),
+            found: vec![None; wants.len()],
+        };
+        for (number, want) in wants.iter().enumerate() {
+            want.paths.iter().for_each(|path| search.add(path, number));
+        }
+        search
+    }
+
+    fn add(&mut self, path: &str, want: usize) {
+        let mut at = 0;
+        for name in path.split('/') {
+            let known = self.nodes[at].children.iter().find(|(known, _)| known == name.as_bytes());
+            at = match known {
+                Some((_, node)) => *node,
+                None => {
+                    self.nodes.push(Node::default());
+                    let node = self.nodes.len() - 1;
+                    self.nodes[at].children.push((name.as_bytes().to_vec(), node));
+                    node
+                }
+            };
+        }
+        self.nodes[at].wants.push(want);
+        self.nodes[at].path = path.to_owned();
+    }
+
+    fn is_over(&self) -> bool {
+        self.found.iter().all(Option::is_some)
+            || self.cancelled.load(Ordering::Relaxed)
+            || self.begin.elapsed() > LONGEST
+    }
+
+    /// Where nothing but a time is known, what was checked out at that time is the best guess.
+    fn what_was_checked_out(&mut self) {
+        let mut times: Vec<i64> = self.wants.iter().filter_map(|want| want.not_newer).collect();
+        times.sort_unstable();
+        times.dedup();
+        for time in times {
+            if let Some(commit) = self.checked_out_at(time) {
+                // Later than the time only by the clock of who committed it.
+                self.look_into(At { commit, time, round: usize::MAX - time as usize % 1_000_000 });
+            }
+        }
+    }
+
+    fn checked_out_at(&self, time: i64) -> Option<ObjectId> {
+        let head = self.repo.head().ok()?;
+        let mut log = head.log_iter();
+        let entries = log.all().ok()??;
+        let entries = entries.filter_map(Result::ok).map(|line| {
+            let at = line.signature.time().map_or(i64::MAX, |time| time.seconds);
+            (at, line.new_oid())
+        });
+        entries.take_while(|(at, _)| *at <= time).last().map(|(_, id)| id)
+    }
+
+    fn tips(&self) -> Vec<ObjectId> {
+        let mut tips: Vec<ObjectId> = self.repo.head_id().ok().map(gix::Id::detach).into_iter().collect();
+        let Ok(references) = self.repo.references() else { return tips };
+        let Ok(all) = references.all() else { return tips };
+        let is_wanted = |name: &[u8]| {
+            [&b"refs/heads/"[..], b"refs/remotes/", b"refs/stash"].iter().any(|prefix| name.starts_with(prefix))
+        };
+        let wanted = all.filter_map(Result::ok).filter(|reference| is_wanted(reference.name().as_bstr()));
+        let commits = wanted.take(MOST_TIPS).filter_map(|mut reference| Some(reference.peel_to_id().ok()?.detach()));
+        tips.extend(commits.filter(|id| self.repo.find_commit(*id).is_ok()));
+        tips
+    }
+
+    fn walk(&mut self) {
+        let sorting = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
+        let Ok(walk) = self.repo.rev_walk(self.tips()).sorting(sorting).use_commit_graph(true).all() else { return };
+        for info in walk {
+            if self.is_over() {
+                return;
+            }
+            // A shallow clone ends somewhere.
+            let Ok(info) = info else { continue };
+            let time = info.commit_time.unwrap_or(i64::MAX);
+            let round = self.wants.iter().filter(|want| is_due(want, time)).count();
+            if round > 0 {
+                self.look_into(At { commit: info.id, time, round });
+            }
+        }
+    }
+
+    fn look_into(&mut self, at: At) {
+        let tree = self.repo.find_commit(at.commit).ok().and_then(|commit| Some(commit.tree_id().ok()?.detach()));
+        if let Some(tree) = tree {
+            self.visit(0, tree, at);
+        }
+    }
+
+    fn visit(&mut self, node: usize, id: ObjectId, at: At) {
+        if !self.seen.insert((node, id, at.round)) {
+            return;
+        }
+        for want in self.nodes[node].wants.clone() {
+            if self.found[want].is_none() && is_due(&self.wants[want], at.time) {
+                self.found[want] = self.examine(&self.wants[want], node, id, at);
+            }
+        }
+        if self.nodes[node].children.is_empty() {
+            return;
+        }
+        let Ok(tree) = self.repo.find_tree(id) else { return };
+        let mut inside = Vec::new();
+        for entry in tree.iter().flatten() {
+            let child = self.nodes[node].children.iter().find(|(name, _)| name == entry.filename().as_bytes());
+            inside.extend(child.map(|(_, child)| (*child, entry.object_id())));
+        }
+        inside.into_iter().for_each(|(child, id)| self.visit(child, id, at));
+    }
+
+    /// Whether a file is the wanted one.
+    fn examine(&self, want: &Want<'_>, node: usize, id: ObjectId, at: At) -> Option<Found> {
+        let bytes = text_of(self.repo, id)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let is_it =
+            if want.checksums.is_empty() { (want.fits)(&text) } else { checksum::has_any(&bytes, want.checksums) };
+        is_it.then(|| Found {
+            text: text.into(),
+            commit: at.commit.to_hex_with_len(12).to_string(),
+            path: self.nodes[node].path.clone(),
+            id,
+            in_commit: at.commit,
+        })
+    }
+}
+
+/// Whether a commit of a time may hold the text.
+fn is_due(want: &Want<'_>, time: i64) -> bool {
+    !want.checksums.is_empty() || want.not_newer.is_some_and(|limit| time <= limit)
+}

@@ -1,0 +1,277 @@
+//! The text that the lines of a profile are of.
+//!
+//! For each source file with cost, the first of: the text here if its checksum is that in the debug information; the
+//! text that the profile or the debug information brings along; a text of the repository's history with that checksum.
+//! Where there are no checksums: the text here if it was not written since the build, or that of the newest commit from
+//! before it that has code on every line. Else the text that was here when the profile was loaded, unverified.
+
+mod checksum;
+mod history;
+
+use crate::load::Loaded;
+use heatline_annotate::placement::fit;
+use heatline_annotate::{FileId, Model, components, is_absolute};
+use heatline_symbols::Checksum;
+use history::{Repository, Want};
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Larger files are no sources.
+const LARGEST: u64 = 16 << 20;
+
+/// So many ends of a path are tried where the file is not here any more.
+const MOST_ENDS: usize = 8;
+
+/// How a text was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The text here has the recorded checksum.
+    Checksum,
+    /// The text here was not written since the build.
+    Unwritten,
+    /// The profile or the debug information brought it along.
+    Kept,
+    /// A commit holds it, named by the beginning of its id.
+    Commit(String),
+    /// It was here when the profile was loaded; nothing says that it is the right one.
+    Seen,
+}
+
+/// A text and how it was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BaseText {
+    /// The text.
+    pub text: Arc<str>,
+    /// How it was found.
+    pub origin: Origin,
+}
+
+impl BaseText {
+    /// A text of which nothing is known.
+    pub fn seen(text: &str) -> Self {
+        BaseText { text: text.into(), origin: Origin::Seen }
+    }
+
+    /// Whether it is known to be the profiled text.
+    pub fn is_verified(&self) -> bool {
+        self.origin != Origin::Seen
+    }
+}
+
+/// The texts that the files of a profile were built from.
+#[derive(Clone, Debug, Default)]
+pub struct BaseTexts {
+    texts: HashMap<FileId, BaseText>,
+    renamed: HashMap<FileId, PathBuf>,
+}
+
+impl BaseTexts {
+    /// The text of a file, by the number that stands for it.
+    pub fn get(&self, file: FileId) -> Option<&BaseText> {
+        self.texts.get(&file)
+    }
+
+    /// Where a file is that was renamed in version control since.
+    pub fn renamed(&self, file: FileId) -> Option<&Path> {
+        self.renamed.get(&file).map(PathBuf::as_path)
+    }
+
+    /// The file that was renamed to a path.
+    pub fn file_at(&self, path: &Path) -> Option<FileId> {
+        self.renamed.iter().find(|(_, renamed)| *renamed == path).map(|(file, _)| *file)
+    }
+
+    /// Looks for the texts of all files of a profile. `buffers` are texts that are open in an editor, by file.
+    /// Ends early when `cancelled` is set.
+    pub fn find(loaded: &Loaded, buffers: &HashMap<FileId, Arc<str>>, cancelled: &AtomicBool) -> Self {
+        let mut found = BaseTexts::default();
+        let mut left = Vec::new();
+        for file in Costed::all(loaded) {
+            if cancelled.load(Ordering::Relaxed) {
+                return found;
+            }
+            match file.at_hand(buffers.get(&file.file)) {
+                Some(base) => _ = found.texts.insert(file.file, base),
+                None => left.push(file),
+            }
+        }
+        found.search_history(&left, loaded, cancelled);
+        for file in left {
+            let text = || buffers.get(&file.file).cloned().or_else(|| Some(read(file.path.as_deref()?)?.1.into()));
+            if !found.texts.contains_key(&file.file)
+                && let Some(text) = text()
+            {
+                found.texts.insert(file.file, BaseText { text, origin: Origin::Seen });
+            }
+        }
+        found
+    }
+
+    fn search_history(&mut self, left: &[Costed], loaded: &Loaded, cancelled: &AtomicBool) {
+        let mut repositories: Vec<(Repository, Vec<(&Costed, Vec<String>)>)> = Vec::new();
+        for file in left {
+            let folders = file.folders(loaded.sources.roots());
+            let Some(repository) = folders.iter().find_map(|folder| known_or_new(folder, &mut repositories)) else {
+                continue;
+            };
+            let (repository, files) = &mut repositories[repository];
+            files.push((file, file.names_in(&repository.folder)));
+        }
+        for (repository, files) in repositories {
+            let fits: Vec<Box<dyn Fn(&str) -> bool + '_>> =
+                files.iter().map(|(file, _)| Box::new(|text: &str| file.fits(text)) as _).collect();
+            let wants: Vec<Want<'_>> = files
+                .iter()
+                .zip(&fits)
+                .map(|((file, paths), fits)| Want {
+                    paths: paths.clone(),
+                    checksums: &file.checksums,
+                    not_newer: file.built.and_then(seconds),
+                    fits,
+                })
+                .collect();
+            let found = repository.search(&wants, cancelled);
+            for ((file, _), found) in files.iter().zip(found).filter_map(|(file, found)| Some((file, found?))) {
+                if file.path.is_none() {
+                    self.renamed.extend(repository.renamed(&found).map(|path| (file.file, path)));
+                }
+                self.texts.insert(file.file, BaseText { text: found.text, origin: Origin::Commit(found.commit) });
+            }
+        }
+    }
+}
+
+/// The position of the repository that a folder is in, opened if it was not yet.
+fn known_or_new<T: Default>(folder: &Path, repositories: &mut Vec<(Repository, T)>) -> Option<usize> {
+    let folder = folder.canonicalize().ok()?;
+    let is_nested = |known: &Path| folder.ancestors().take_while(|a| *a != known).any(|a| a.join(".git").exists());
+    if let Some(at) =
+        repositories.iter().position(|(known, _)| folder.starts_with(&known.folder) && !is_nested(&known.folder))
+    {
+        return Some(at);
+    }
+    repositories.push((Repository::of(&folder)?, T::default()));
+    Some(repositories.len() - 1)
+}
+
+fn seconds(time: SystemTime) -> Option<i64> {
+    i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
+}
+
+/// The bytes of a file and its text.
+fn read(path: &Path) -> Option<(Vec<u8>, String)> {
+    path.metadata().ok().filter(|data| data.is_file() && data.len() <= LARGEST)?;
+    let bytes = std::fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Some((bytes, text))
+}
+
+/// A source file with cost, under all names it has in the profile.
+struct Costed {
+    file: FileId,
+    recorded: String,
+    /// Where it is here.
+    path: Option<PathBuf>,
+    checksums: Vec<Checksum>,
+    kept: Option<Arc<str>>,
+    lines: BTreeSet<NonZeroU32>,
+    /// When the last of the binaries that hold its code was written, or the recording if that was before.
+    built: Option<SystemTime>,
+}
+
+impl Costed {
+    fn all(loaded: &Loaded) -> Vec<Costed> {
+        let model: &Model = &loaded.model;
+        let written = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+        let recorded = written(&loaded.path);
+        let binaries: Vec<Option<SystemTime>> =
+            loaded.binaries.iter().map(|path| written(path.as_deref()?)).collect();
+        let same = loaded.sources.same_file();
+        let mut files: HashMap<FileId, Costed> = HashMap::new();
+        for (module, file, line) in model.source_lines() {
+            let stands = same.get(file.0 as usize).copied().unwrap_or(file);
+            let costed = files.entry(stands).or_insert_with(|| Costed {
+                file: stands,
+                recorded: model.file(stands).path.clone(),
+                path: loaded.sources.path(stands).map(Path::to_owned),
+                checksums: Vec::new(),
+                kept: None,
+                lines: BTreeSet::new(),
+                built: recorded,
+            });
+            costed.lines.insert(line);
+            let built = binaries.get(module.0 as usize).copied().flatten();
+            costed.built = [costed.built, built].into_iter().flatten().min();
+        }
+        for (id, file) in (0..).map(FileId).zip(model.files()) {
+            let stands = same.get(id.0 as usize).copied().unwrap_or(id);
+            let Some(costed) = files.get_mut(&stands) else { continue };
+            costed.checksums.extend(file.checksum);
+            costed.kept = costed.kept.take().or_else(|| file.text.clone());
+        }
+        let mut files: Vec<Costed> = files.into_values().collect();
+        files.sort_by_key(|file| file.file);
+        files
+    }
+
+    /// The text if it can be told without a search.
+    fn at_hand(&self, buffer: Option<&Arc<str>>) -> Option<BaseText> {
+        let found = |text: Arc<str>, origin| Some(BaseText { text, origin });
+        if let Some(buffer) = buffer.filter(|buffer| checksum::has_any(buffer.as_bytes(), &self.checksums)) {
+            return found(buffer.clone(), Origin::Checksum);
+        }
+        let here = || read(self.path.as_deref()?);
+        if !self.checksums.is_empty()
+            && let Some((_, text)) = here().filter(|(bytes, _)| checksum::has_any(bytes, &self.checksums))
+        {
+            return found(text.into(), Origin::Checksum);
+        }
+        if let Some(text) = &self.kept {
+            return found(text.clone(), Origin::Kept);
+        }
+        if self.checksums.is_empty() && self.is_unwritten() {
+            let (_, text) = here()?;
+            return if self.fits(&text) { found(text.into(), Origin::Unwritten) } else { None };
+        }
+        None
+    }
+
+    /// Whether the file here was last written before the binary was.
+    fn is_unwritten(&self) -> bool {
+        let written = self.path.as_deref().and_then(|path| path.metadata().and_then(|data| data.modified()).ok());
+        matches!((written, self.built), (Some(written), Some(built)) if written <= built)
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        fit(text, &self.recorded, self.lines.iter().copied()).is_whole()
+    }
+
+    /// Folders whose repository may hold the file.
+    fn folders(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        if let Some(path) = &self.path {
+            return path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).into_iter().collect();
+        }
+        let recorded = Path::new(&self.recorded);
+        let above = recorded.ancestors().skip(1).find(|folder| folder.is_dir() && folder.parent().is_some());
+        let above = above.filter(|_| is_absolute(&self.recorded)).map(Path::to_owned);
+        above.into_iter().chain(roots.iter().cloned()).collect()
+    }
+
+    /// Where it may have been in a repository.
+    fn names_in(&self, folder: &Path) -> Vec<String> {
+        if let Some(inside) = self.path.as_deref().and_then(|path| path.canonicalize().ok())
+            && let Ok(inside) = inside.strip_prefix(folder)
+        {
+            return vec![inside.to_string_lossy().replace('\\', "/")];
+        }
+        if let Ok(inside) = Path::new(&self.recorded).strip_prefix(folder) {
+            return vec![inside.to_string_lossy().into_owned()];
+        }
+        let names: Vec<&str> = components(&self.recorded).collect();
+        (0..names.len()).rev().take(MOST_ENDS).map(|from| names[from..].join("/")).collect()
+    }
+}
