@@ -205,14 +205,24 @@ pub fn recording(profile: &Profile) -> Vec<String> {
     lines
 }
 
+/// What stands before the hint of a line whose text is not as it was.
+pub fn hint_mark(placement: Placement) -> &'static str {
+    if placement == Placement::Changed { "~" } else { "" }
+}
+
+/// The share of a function's cost that was on lines that were removed: `2.1 % on removed lines`.
+pub fn removed(percent: f64) -> String {
+    format!("{} % on removed lines", round(percent))
+}
+
 /// What the placement means, for people.
 pub fn placement_sentence(placement: Placement) -> &'static str {
     match placement {
-        Placement::Exact => "placement: exact, the line is where it was when the profile was loaded",
+        Placement::Exact => "placement: exact, the line is as it was profiled and where it was",
         Placement::Moved => "placement: moved, the line's text is unchanged",
         Placement::Changed => "placement: changed, the line was edited since it was profiled",
         Placement::Gone => "placement: gone, the profiled line was removed",
-        Placement::Unverified => "placement: unverified, the profiled text is not known",
+        Placement::Unverified => "placement: unverified, the profiled text is not known; the line is where debug information has it",
     }
 }
 

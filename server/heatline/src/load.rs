@@ -3,16 +3,18 @@
 use crate::binaries::{Companions, Found, SearchPaths};
 use crate::sources::{SourcePaths, Sources};
 use anyhow::{Context, anyhow};
-use heatline_annotate::{Addresses, Model, ModuleSymbols};
+use heatline_annotate::{Addresses, FileId, Model, ModuleSymbols};
 use heatline_profile::{
     AddressSpace, Cancelled, Module, ModuleAddress, ModuleId, Monitor, Problems, Profile, ProfileKind, Rva, Svma,
 };
 use heatline_readers::{Folder, Input, ReadOptions, spt};
 use heatline_symbols::{Image, Locate, Nowhere, SymbolError};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What loading needs to know.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +44,26 @@ pub struct Loaded {
     pub looked: Vec<Vec<PathBuf>>,
     /// Where the binary of each module was found, by [`ModuleId`].
     pub binaries: Vec<Option<PathBuf>>,
+    /// The lines of [`Loaded::lines_of`], made when first needed.
+    lines: OnceLock<HashMap<FileId, Arc<[NonZeroU32]>>>,
+}
+
+impl Loaded {
+    /// The lines of a file that code of the profile is on or that functions are declared on, ascending. Files that are
+    /// one here are asked for by the one that stands for them.
+    pub fn lines_of(&self, file: FileId) -> Arc<[NonZeroU32]> {
+        self.lines.get_or_init(|| self.group_lines()).get(&file).cloned().unwrap_or_default()
+    }
+
+    fn group_lines(&self) -> HashMap<FileId, Arc<[NonZeroU32]>> {
+        let same = self.sources.same_file();
+        let mut lines: HashMap<FileId, BTreeSet<NonZeroU32>> = HashMap::new();
+        for (_, file, line) in self.model.source_lines() {
+            let stands = same.get(file.0 as usize).copied().unwrap_or(file);
+            lines.entry(stands).or_default().insert(line);
+        }
+        lines.into_iter().map(|(file, lines)| (file, lines.into_iter().collect())).collect()
+    }
 }
 
 /// What long work is at.
@@ -121,7 +143,7 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     }
     monitor.progress(Phase::Sources, 1, 1)?;
     let (looked, binaries) = found.into_iter().map(|found| (found.looked, found.path)).unzip();
-    Ok(Loaded { model, sources, path, problems, looked, binaries })
+    Ok(Loaded { model, sources, path, problems, looked, binaries, lines: OnceLock::new() })
 }
 
 /// Finds out from the code of the binaries which end of the stacks of an SPT profile comes first.

@@ -85,30 +85,57 @@ impl BaseTexts {
         self.renamed.iter().find(|(_, renamed)| *renamed == path).map(|(file, _)| *file)
     }
 
-    /// Looks for the texts of all files of a profile. `buffers` are texts that are open in an editor, by file.
-    /// Ends early when `cancelled` is set.
-    pub fn find(loaded: &Loaded, buffers: &HashMap<FileId, Arc<str>>, cancelled: &AtomicBool) -> Self {
-        let mut found = BaseTexts::default();
-        let mut left = Vec::new();
-        for file in Costed::all(loaded) {
-            if cancelled.load(Ordering::Relaxed) {
-                return found;
-            }
-            match file.at_hand(buffers.get(&file.file)) {
-                Some(base) => _ = found.texts.insert(file.file, base),
-                None => left.push(file),
+    /// The files whose text was found, in no particular order.
+    pub fn files(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.texts.keys().copied()
+    }
+
+    /// Keeps what was found of the same recording before, where nothing is known for sure now: the text here may have
+    /// been edited since. Tells whether anything is another text by that.
+    pub fn keep(&mut self, before: &BaseTexts) -> bool {
+        let mut any = false;
+        for (&file, base) in &before.texts {
+            if self.texts.get(&file).is_none_or(|found| !found.is_verified() && found != base) {
+                self.texts.insert(file, base.clone());
+                any = true;
             }
         }
-        found.search_history(&left, loaded, cancelled);
-        for file in left {
-            let text = || buffers.get(&file.file).cloned().or_else(|| Some(read(file.path.as_deref()?)?.1.into()));
-            if !found.texts.contains_key(&file.file)
-                && let Some(text) = text()
-            {
-                found.texts.insert(file.file, BaseText { text, origin: Origin::Seen });
-            }
+        for (file, path) in &before.renamed {
+            self.renamed.entry(*file).or_insert_with(|| path.clone());
+        }
+        any
+    }
+
+    /// Finds the texts that are at hand, and takes what is here for the others. Reads all sources with cost once.
+    pub fn at_hand(loaded: &Loaded, cancelled: &AtomicBool) -> Self {
+        let mut found = BaseTexts::default();
+        let files = Costed::all(loaded);
+        for file in files.iter().take_while(|_| !cancelled.load(Ordering::Relaxed)) {
+            let here = || Some(BaseText::seen(&read(file.path.as_deref()?)?));
+            found.texts.extend(file.at_hand(None).or_else(here).map(|base| (file.file, base)));
         }
         found
+    }
+
+    /// Looks in `buffers`, texts that are open in an editor, and in the history of repositories for what is not known
+    /// for sure. Takes long; ends early when `cancelled` is set. Tells whether anything was found.
+    pub fn search(
+        &mut self,
+        loaded: &Loaded,
+        buffers: &HashMap<FileId, Arc<str>>,
+        cancelled: &AtomicBool,
+    ) -> bool {
+        let mut left = Costed::all(loaded);
+        left.retain(|file| !self.get(file.file).is_some_and(BaseText::is_verified));
+        let before = left.len();
+        for file in &left {
+            let buffer = buffers.get(&file.file).and_then(|buffer| file.at_hand(Some(buffer)));
+            self.texts.extend(buffer.map(|base| (file.file, base)));
+        }
+        left.retain(|file| !self.get(file.file).is_some_and(BaseText::is_verified));
+        self.search_history(&left, loaded, cancelled);
+        left.retain(|file| !self.get(file.file).is_some_and(BaseText::is_verified));
+        left.len() < before
     }
 
     fn search_history(&mut self, left: &[Costed], loaded: &Loaded, cancelled: &AtomicBool) {
@@ -162,12 +189,14 @@ fn seconds(time: SystemTime) -> Option<i64> {
     i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
 }
 
-/// The bytes of a file and its text.
-fn read(path: &Path) -> Option<(Vec<u8>, String)> {
+/// The text of a source file here; `None` if there is none or it is too large for one.
+pub fn read(path: &Path) -> Option<String> {
+    Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
+}
+
+fn read_bytes(path: &Path) -> Option<Vec<u8>> {
     path.metadata().ok().filter(|data| data.is_file() && data.len() <= LARGEST)?;
-    let bytes = std::fs::read(path).ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    Some((bytes, text))
+    std::fs::read(path).ok()
 }
 
 /// A source file with cost, under all names it has in the profile.
@@ -224,17 +253,17 @@ impl Costed {
         if let Some(buffer) = buffer.filter(|buffer| checksum::has_any(buffer.as_bytes(), &self.checksums)) {
             return found(buffer.clone(), Origin::Checksum);
         }
-        let here = || read(self.path.as_deref()?);
         if !self.checksums.is_empty()
-            && let Some((_, text)) = here().filter(|(bytes, _)| checksum::has_any(bytes, &self.checksums))
+            && let Some(bytes) = self.path.as_deref().and_then(read_bytes)
+            && checksum::has_any(&bytes, &self.checksums)
         {
-            return found(text.into(), Origin::Checksum);
+            return found(String::from_utf8_lossy(&bytes).into(), Origin::Checksum);
         }
         if let Some(text) = &self.kept {
             return found(text.clone(), Origin::Kept);
         }
         if self.checksums.is_empty() && self.is_unwritten() {
-            let (_, text) = here()?;
+            let text = self.path.as_deref().and_then(read)?;
             return if self.fits(&text) { found(text.into(), Origin::Unwritten) } else { None };
         }
         None

@@ -1,8 +1,8 @@
 //! Open documents: their text, and where the profiled lines are in it.
 
+use super::followed::Followed;
 use super::text::{Encoding, Place, Span, Text};
-use heatline_annotate::FileId;
-use heatline_annotate::placement::{LineEdit, LineMap, Placement};
+use heatline_annotate::placement::{Comparison, LineEdit, Placement};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -17,42 +17,48 @@ pub struct Document {
     pub version: i32,
     /// The text now.
     pub text: Text,
-    /// The file of the profile that this is, and where its lines are now.
-    pub profiled: Option<(FileId, LineMap)>,
+    /// Where the lines of the profile are in it, if it is a file of the profile.
+    pub profiled: Option<Followed>,
 }
 
 impl Document {
-    /// Takes the text as it is now for the text that the lines of `file` are of.
-    pub fn begin_following(&mut self, file: Option<FileId>) {
-        let lines = (1..=self.text.line_count()).filter_map(NonZeroU32::new);
-        self.profiled = file.map(|file| (file, LineMap::identity(lines)));
-    }
-
     /// Makes one change: of a range, or of the whole text.
     pub fn change(&mut self, range: Option<(Place, Place)>, new: &str, encoding: Encoding) {
         let (span, new) = match range {
             Some((from, to)) => (self.text.span(from, to, encoding), new),
             None => self.text.difference(new),
         };
-        let Some((_, map)) = &mut self.profiled else { return self.text.replace(&span, new) };
+        let Some(followed) = &mut self.profiled else { return self.text.replace(&span, new) };
         let mut edit = line_edit(&self.text, &span, new);
         let before = self.text.line_count();
         self.text.replace(&span, new);
         // Counted in the text itself, since a line end of two bytes may have been made or broken at the edge.
         edit.inserted_breaks = self.text.line_count() + (edit.end_line - edit.start_line) - before;
-        map.edit(&edit);
+        followed.edit(&edit);
+    }
+
+    /// After all changes of one message. Tells whether the exact places are still to be found.
+    pub fn changed(&mut self) -> bool {
+        let Some(followed) = &mut self.profiled else { return false };
+        followed.recall(&self.text);
+        !followed.is_settled()
+    }
+
+    /// Takes the exact places. Tells whether something is elsewhere now than it was said.
+    pub fn settle(&mut self, places: Comparison) -> bool {
+        self.profiled.as_mut().is_some_and(|followed| followed.settle(places, &self.text))
     }
 
     /// Where a profiled line is now, unless it was removed.
     pub fn line_now(&self, line: NonZeroU32) -> Option<(u32, Placement)> {
-        let (_, map) = self.profiled.as_ref()?;
-        map.find(line).filter(|(now, placement)| *placement != Placement::Gone && *now < self.text.line_count())
+        let found = self.profiled.as_ref()?.find(line);
+        found.filter(|(now, placement)| *placement != Placement::Gone && *now < self.text.line_count())
     }
 
     /// The profiled lines on the lines of now from `first` to `last`: line now, profiled line, placement.
     pub fn lines(&self, first: u32, last: u32) -> impl Iterator<Item = (u32, NonZeroU32, Placement)> + '_ {
-        let map = self.profiled.as_ref().map(|(_, map)| map);
-        map.into_iter().flat_map(move |map| map.in_range(first, last)).map(|(base, now, how)| (now, base, how))
+        let last = last.min(self.text.line_count() - 1);
+        self.profiled.iter().flat_map(move |followed| followed.lines(first, last))
     }
 }
 
@@ -80,14 +86,23 @@ fn line_edit(text: &Text, span: &Span, new: &str) -> LineEdit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base_text::{BaseText, Origin};
+    use heatline_annotate::FileId;
+
+    /// A document all of whose lines are profiled.
+    fn followed(text: &str) -> Document {
+        let text = Text::new(text.into());
+        let base = BaseText { text: text.as_str().into(), origin: Origin::Unwritten };
+        let lines = (1..=text.line_count()).filter_map(NonZeroU32::new).collect();
+        let profiled = Some(Followed::new(FileId(0), base, lines, &text));
+        Document { uri: String::new(), path: None, version: 1, text, profiled }
+    }
 
     /// Where the lines of `before` are after a change: `old line → line now`, with the placement.
     #[track_caller]
     fn check(before: &str, from: (u32, u32), to: (u32, u32), new: &str, expect: &str) {
         let place = |(line, character)| Place { line, character };
-        let mut document =
-            Document { uri: String::new(), path: None, version: 1, text: Text::new(before.into()), profiled: None };
-        document.begin_following(Some(FileId(0)));
+        let mut document = followed(before);
         document.change(Some((place(from), place(to))), new, Encoding::Utf16);
         let lines: Vec<String> =
             document.lines(0, 99).map(|(now, base, how)| format!("{}→{now} {}", base.get() - 1, how.name())).collect();
@@ -106,9 +121,7 @@ mod tests {
 
     #[test]
     fn a_whole_new_text_is_the_change_in_it() {
-        let text = Text::new("a\nb\nc\n".into());
-        let mut document = Document { uri: String::new(), path: None, version: 1, text, profiled: None };
-        document.begin_following(Some(FileId(0)));
+        let mut document = followed("a\nb\nc\n");
         document.change(None, "new\na\nb\nc\n", Encoding::Utf16);
         assert_eq!(document.lines(0, 99).map(|(now, ..)| now).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(document.text.line_count(), 5);

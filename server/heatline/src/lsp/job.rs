@@ -1,5 +1,6 @@
 //! One load: from a wish to what is shown, on a thread that may take its time.
 
+use super::placing::Bases;
 use super::progress::{Meter, Report};
 use super::shown::{Kept, Shown};
 use super::stamp::Stamp;
@@ -82,7 +83,7 @@ impl Job {
         let end = if self.wish.baseline.is_some() { 60 } else { 100 };
         let profile = match &self.profile {
             Some(kept) => kept.clone(),
-            None => self.load(&self.wish.profile, (0, end))?,
+            None => self.with_bases(self.load(&self.wish.profile, (0, end))?),
         };
         let mut remark = None;
         let baseline = match (&self.wish.baseline, &self.baseline) {
@@ -100,6 +101,11 @@ impl Job {
         let mut shown = Shown::build(profile, baseline, self.wish.metric.as_deref(), &self.wish.settings)?;
         shown.remarks.extend(remark);
         Ok(shown)
+    }
+
+    fn with_bases(&self, kept: Kept) -> Kept {
+        let bases = Bases::at_hand(kept.loaded.clone(), &self.cancelled);
+        Kept { bases: Some(Arc::new(bases)), ..kept }
     }
 
     fn load(&self, path: &Path, part: (u32, u32)) -> anyhow::Result<Kept> {
@@ -128,7 +134,7 @@ impl Job {
         let meter = Meter::new(self.reports.clone(), self.cancelled.clone(), part, name);
         let stamp = Stamp::of(path);
         let loaded = load(&options, &meter)?;
-        Ok(Kept { path: path.to_owned(), stamp, loaded: Arc::new(loaded) })
+        Ok(Kept { path: path.to_owned(), stamp, loaded: Arc::new(loaded), bases: None })
     }
 }
 

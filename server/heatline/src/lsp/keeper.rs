@@ -6,6 +6,7 @@
 use super::builds;
 use super::configuration::Configuration;
 use super::job::{self, Job, Wish};
+use super::placing::{self, Bases, Shares};
 use super::progress;
 use super::shown::Shown;
 use super::stamp::Stamp;
@@ -14,6 +15,7 @@ use super::status::{Phase, ProblemStatus, Status, StatusNotification};
 use super::watching::Watching;
 use crate::discovery::{self, Found, Pattern};
 use crate::settings;
+use heatline_annotate::FileId;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +26,9 @@ use tower_lsp::ls_types::ProgressToken;
 
 /// How long the last words of a progress may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// So many source files, the hottest, are watched for changes that no editor makes.
+const MOST_SOURCES: usize = 200;
 
 /// What the keeper is asked to do.
 #[derive(Debug)]
@@ -44,6 +49,10 @@ pub enum Order {
     Refresh,
     /// Files may have changed: those of [`Shared::take_changes`].
     Changed,
+    /// Base texts were found, or are placed anew.
+    Bases(Arc<Bases>),
+    /// The places of lines in open documents may be others.
+    Placed,
 }
 
 /// Which profile is wanted.
@@ -73,6 +82,7 @@ enum Need {
 pub struct Keeper {
     shared: Arc<Shared>,
     orders: mpsc::UnboundedReceiver<Order>,
+    own_orders: mpsc::UnboundedSender<Order>,
     configuration: Configuration,
     watching: Watching,
     found: Found,
@@ -82,6 +92,8 @@ pub struct Keeper {
     metric: Option<String>,
     /// What was read last, and for which wish.
     shown: Option<(Wish, Arc<Shown>)>,
+    /// Set to end the search for base texts.
+    searching: Option<Arc<AtomicBool>>,
     /// What is to be said of binaries that are another build by now.
     rebuilt: Vec<String>,
     need: Need,
@@ -101,7 +113,9 @@ impl Keeper {
     ) -> Self {
         Keeper {
             configuration: Configuration::new(shared.clone()),
-            watching: Watching::new(shared.clone(), order),
+            watching: Watching::new(shared.clone(), order.clone()),
+            own_orders: order,
+            searching: None,
             shared,
             orders,
             found: Found::default(),
@@ -173,6 +187,8 @@ impl Keeper {
                 self.want(Need::Read);
             }
             Order::Changed => self.touched = true,
+            Order::Bases(bases) => self.take_bases(bases).await,
+            Order::Placed => self.tell_again().await,
         }
     }
 
@@ -201,7 +217,7 @@ impl Keeper {
         }
         let of_hints = |s: &settings::Settings| (s.hints.clone(), s.heat.clone());
         if self.shown.is_some() && (of_hints(&before) != of_hints(&now) || before.lenses != now.lenses) {
-            self.refresh_editors();
+            self.shared.refresh_editors();
         }
     }
 
@@ -236,6 +252,7 @@ impl Keeper {
             }
         }
         self.look_at_binaries(&paths).await;
+        self.look_at_sources(paths.clone());
         let wish = self.wish();
         let mut wanted = wish.iter().flat_map(|wish| [Some(&wish.profile), wish.baseline.as_ref()]).flatten();
         if wanted.any(|path| paths.contains(path)) && self.is_outdated() {
@@ -254,11 +271,78 @@ impl Keeper {
         let loaded = shown.kept.loaded.clone();
         let rebuilt = tokio::task::spawn_blocking(move || builds::rebuilt(&loaded, &binaries)).await;
         self.rebuilt = rebuilt.unwrap_or_default();
-        let (phase, message) = {
-            let state = self.shared.lock();
-            (state.status.state, state.status.message.clone())
+        self.tell_again().await;
+    }
+
+    /// The base texts of what is to be shown: those known of the same recording stay.
+    async fn bases_of(&self, shown: &Shown) -> Option<Arc<Bases>> {
+        let new = shown.kept.bases.clone()?;
+        let before = self.shared.lock().bases.clone();
+        let Some(before) = before.filter(|_| self.shown.as_ref().is_some_and(|(_, old)| old.is_of_same_recording(shown)))
+        else {
+            return Some(new);
         };
-        if phase == Phase::Ready {
+        if Arc::ptr_eq(&before.loaded, &new.loaded) {
+            return Some(before);
+        }
+        let keeping = tokio::task::spawn_blocking(move || Arc::new(new.as_ref().clone().keeping(&before))).await;
+        keeping.ok()
+    }
+
+    /// Searches for the base texts that were not at hand, on a thread of its own.
+    fn search_bases(&mut self) {
+        self.stop_search();
+        let (bases, buffers) = {
+            let state = self.shared.lock();
+            let Some(bases) = state.bases.clone() else { return };
+            (bases, placing::buffers(&state))
+        };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        self.searching = Some(cancelled.clone());
+        let orders = self.own_orders.clone();
+        tokio::task::spawn_blocking(move || {
+            let found = bases.searched(&buffers, &cancelled).filter(|_| !cancelled.load(Ordering::Relaxed));
+            if let Some(found) = found {
+                // Fails only when the session has ended.
+                let _ = orders.send(Order::Bases(Arc::new(found)));
+            }
+        });
+    }
+
+    fn stop_search(&mut self) {
+        if let Some(cancelled) = self.searching.take() {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    async fn take_bases(&mut self, bases: Arc<Bases>) {
+        let is_of_shown = |(_, shown): &(Wish, Arc<Shown>)| Arc::ptr_eq(&shown.kept.loaded, &bases.loaded);
+        if !self.shown.as_ref().is_some_and(is_of_shown) {
+            return;
+        }
+        let is_other = self.shared.lock().take_bases(bases);
+        if is_other {
+            self.shared.refresh_editors();
+        }
+        self.tell_again().await;
+    }
+
+    /// Places lines anew in sources that have changed on the disk.
+    fn look_at_sources(&self, paths: Vec<PathBuf>) {
+        let Some(bases) = self.shared.lock().bases.clone() else { return };
+        let orders = self.own_orders.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Some(bases) = bases.after_changes(&paths) {
+                let _ = orders.send(Order::Bases(Arc::new(bases)));
+            }
+        });
+    }
+
+    /// Tells the status again, with what has become of places and binaries.
+    async fn tell_again(&mut self) {
+        let phase = self.shared.lock().status.state;
+        if let Some((_, shown)) = self.shown.as_ref().filter(|_| phase == Phase::Ready) {
+            let message = summary(shown);
             self.tell(phase, message, None).await;
         }
     }
@@ -396,21 +480,24 @@ impl Keeper {
         if shown.kept.stamp != Stamp::of(&shown.kept.path) && shown.kept.stamp.exists() {
             self.want(Need::ReadWhenSettled);
         }
+        let bases = self.bases_of(&shown).await;
         let before = self.shown.replace((wish, shown.clone()));
         self.rebuilt.clear();
-        self.shared.lock().show(Some(shown.clone()));
+        self.shared.lock().show(Some(shown.clone()), bases);
         if before.is_none_or(|(_, before)| !before.looks_like(&shown)) {
-            self.refresh_editors();
+            self.shared.refresh_editors();
         }
+        self.search_bases();
         finish(showing).await;
         self.tell(Phase::Ready, summary(&shown), None).await;
     }
 
     async fn show_nothing(&mut self) {
+        self.stop_search();
         self.rebuilt.clear();
         if self.shown.take().is_some() {
-            self.shared.lock().show(None);
-            self.refresh_editors();
+            self.shared.lock().show(None, None);
+            self.shared.refresh_editors();
         }
         self.tell_idle().await;
     }
@@ -437,6 +524,9 @@ impl Keeper {
     /// Tells the client the status if it is another than the last it was told.
     async fn tell(&mut self, phase: Phase, message: String, problem: Option<ProblemStatus>) {
         let mut status = Status::of(phase, message, self.shown.as_ref().map(|(_, shown)| &**shown), &self.found);
+        if let Some(shares) = Shares::of(&self.shared.lock()) {
+            status.place(&shares);
+        }
         status.problems.extend(problem);
         status.problems.extend(self.rebuilt.iter().map(|message| ProblemStatus::new("older-build", message)));
         let is_news = {
@@ -450,23 +540,6 @@ impl Keeper {
         }
     }
 
-    /// Asks the client to ask again. Does not wait for its answer.
-    fn refresh_editors(&self) {
-        let abilities = self.shared.lock().abilities;
-        let client = self.shared.client.clone();
-        tokio::spawn(async move {
-            if abilities.refresh_hints {
-                let _ = client.inlay_hint_refresh().await;
-            }
-        });
-        let client = self.shared.client.clone();
-        tokio::spawn(async move {
-            if abilities.refresh_lenses {
-                let _ = client.code_lens_refresh().await;
-            }
-        });
-    }
-
     /// Watches all that could change what is shown or is said of it.
     fn watch(&mut self) {
         let wish = self.wish();
@@ -477,6 +550,15 @@ impl Keeper {
             let in_workspace = |path: &&PathBuf| wish.roots.iter().any(|root| path.starts_with(root));
             let binaries = builds::binaries(&shown.kept.loaded).map(|(_, path)| path);
             files.extend(binaries.filter(in_workspace).cloned());
+            let hottest = shown.annotations.hottest_lines().iter().map(|(file, _)| *file);
+            let mut sources: Vec<FileId> = Vec::new();
+            for file in hottest {
+                if sources.len() < MOST_SOURCES && !sources.contains(&file) {
+                    sources.push(file);
+                }
+            }
+            let sources = sources.into_iter().filter_map(|file| shown.kept.loaded.sources.path(file));
+            files.extend(sources.map(Path::to_owned).filter(|path| in_workspace(&path)));
         }
         self.watching.set(files);
     }

@@ -10,6 +10,7 @@ use super::requests::{
     adjacent_hotspot, call_hierarchy, code_lens, execute_command, heat, hotspots, hover, initialize, inlay_hint,
     prepare_call_hierarchy,
 };
+use super::settling;
 use super::state::Shared;
 use super::status::Status;
 use super::text::{Place, Text};
@@ -104,6 +105,13 @@ impl Server {
         let _ = self.orders.send(order);
     }
 
+    /// The file on the disk may be another text now.
+    fn note_change(&self, uri: &tower_lsp::ls_types::Uri) {
+        if self.shared.note_changes(uri::to_path(uri)) {
+            self.order(Order::Changed);
+        }
+    }
+
     async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
         self.shared.lock().cancel_loading(&params.token);
     }
@@ -164,6 +172,7 @@ impl LanguageServer for Server {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(orders) = waiting {
             tokio::spawn(Keeper::new(self.shared.clone(), self.orders.clone(), orders).run());
+            tokio::spawn(settling::run(self.shared.clone(), self.orders.clone()));
         }
     }
 
@@ -196,13 +205,19 @@ impl LanguageServer for Server {
             document.change(range, &change.text, encoding);
         }
         document.version = params.text_document.version;
+        if document.changed() {
+            self.shared.typing.notify_one();
+        }
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
         self.shared.lock().documents.remove(&uri::key(&params.text_document.uri));
+        self.note_change(&params.text_document.uri);
     }
 
-    async fn did_save(&self, _: DidSaveTextDocumentParams) {}
+    async fn did_save(&self, params: DidSaveTextDocumentParams) {
+        self.note_change(&params.text_document.uri);
+    }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         self.order(Order::Configure(params.settings));

@@ -1,5 +1,6 @@
 //! What is shown of a loaded profile: the costs of one metric, ready to be looked up.
 
+use super::placing::Bases;
 use super::stamp::Stamp;
 use super::texts::LineText;
 use crate::load::Loaded;
@@ -22,6 +23,8 @@ pub struct Kept {
     pub stamp: Stamp,
     /// What it holds.
     pub loaded: Arc<Loaded>,
+    /// The texts it was built from that were at hand; absent of a baseline.
+    pub bases: Option<Arc<Bases>>,
 }
 
 /// What is shown. Immutable; another metric, baseline or profile is another one.

@@ -2,6 +2,8 @@
 
 use super::abilities::Abilities;
 use super::document::Document;
+use super::followed::Followed;
+use super::placing::{self, Bases};
 use super::shown::Shown;
 use super::status::Status;
 use super::text::Encoding;
@@ -13,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 use tower_lsp::Client;
 use tower_lsp::ls_types::{ProgressToken, Uri};
 
@@ -23,17 +26,36 @@ pub struct Shared {
     state: Mutex<State>,
     /// Files that may have changed and were not yet looked at. A file that is being written tells so without end.
     changes: Mutex<BTreeSet<PathBuf>>,
+    /// Told of each edit of a profiled document.
+    pub typing: Notify,
 }
 
 impl Shared {
     /// The beginning of a session.
     pub fn new(client: Client) -> Self {
-        Shared { client, state: Mutex::default(), changes: Mutex::default() }
+        Shared { client, state: Mutex::default(), changes: Mutex::default(), typing: Notify::new() }
     }
 
     /// Locks the state. A panic of an earlier holder leaves it as it was then; every change is complete at each step.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the client to ask again. Does not wait for its answer.
+    pub fn refresh_editors(&self) {
+        let abilities = self.lock().abilities;
+        let client = self.client.clone();
+        tokio::spawn(async move {
+            if abilities.refresh_hints {
+                let _ = client.inlay_hint_refresh().await;
+            }
+        });
+        let client = self.client.clone();
+        tokio::spawn(async move {
+            if abilities.refresh_lenses {
+                let _ = client.code_lens_refresh().await;
+            }
+        });
     }
 
     /// Notes files that may have changed. Tells whether there were none before, so that somebody has to look at them.
@@ -70,6 +92,8 @@ pub struct State {
     pub documents: HashMap<String, Document>,
     /// What is shown, if a profile is.
     pub shown: Option<Arc<Shown>>,
+    /// The texts that it was built from, as far as they have been found.
+    pub bases: Option<Arc<Bases>>,
     /// What the client was told of it last.
     pub status: Status,
     /// The load that is running.
@@ -95,31 +119,38 @@ impl State {
     pub fn costed(&self, uri: &Uri) -> Option<Costed<'_>> {
         let document = self.document(uri)?;
         let shown = self.shown.as_ref()?;
-        let (file, _) = document.profiled.as_ref()?;
-        Some(Costed { document, shown, file: *file, view: shown.annotations.file(*file)? })
+        let file = document.profiled.as_ref()?.file;
+        Some(Costed { document, shown, file, view: shown.annotations.file(file)? })
     }
 
     /// Puts a document's lines in relation to what is shown.
     pub fn follow(&mut self, key: &str) {
         let Some(document) = self.documents.get_mut(key) else { return };
-        let file = file_of(self.shown.as_deref(), document);
-        document.begin_following(file);
+        document.profiled = followed(self.shown.as_deref(), self.bases.as_deref(), document);
     }
 
-    /// Shows something else, or nothing. Lines of documents begin anew unless it is the same recording.
-    pub fn show(&mut self, shown: Option<Arc<Shown>>) {
-        let same = match (&self.shown, &shown) {
-            (Some(old), Some(new)) => old.is_of_same_recording(new),
-            _ => false,
-        };
+    /// Shows something else, or nothing.
+    pub fn show(&mut self, shown: Option<Arc<Shown>>, bases: Option<Arc<Bases>>) {
         self.shown = shown;
+        self.bases = bases;
         for document in self.documents.values_mut() {
-            let file = file_of(self.shown.as_deref(), document);
-            match (&mut document.profiled, file) {
-                (Some((known, _)), Some(file)) if same => *known = file,
-                _ => document.begin_following(file),
-            }
+            document.profiled = followed(self.shown.as_deref(), self.bases.as_deref(), document);
         }
+    }
+
+    /// Takes base texts. Tells whether that moves something.
+    pub fn take_bases(&mut self, bases: Arc<Bases>) -> bool {
+        self.bases = Some(bases);
+        let mut any = false;
+        for document in self.documents.values_mut() {
+            let new = followed(self.shown.as_deref(), self.bases.as_deref(), document);
+            let places = |followed: &Option<Followed>| {
+                followed.as_ref().map(|one| (one.is_sure(), one.all().collect::<Vec<_>>()))
+            };
+            any |= places(&document.profiled) != places(&new);
+            document.profiled = new;
+        }
+        any
     }
 
     /// Ends the running load if its progress has this token.
@@ -130,8 +161,21 @@ impl State {
     }
 }
 
-fn file_of(shown: Option<&Shown>, document: &Document) -> Option<FileId> {
-    shown?.kept.loaded.sources.file_at(document.path.as_ref()?)
+fn file_of(shown: Option<&Shown>, bases: Option<&Bases>, document: &Document) -> Option<FileId> {
+    let path = document.path.as_ref()?;
+    let found = shown?.kept.loaded.sources.file_at(path);
+    found.or_else(|| bases?.texts.file_at(path))
+}
+
+/// The lines of what is shown in a document.
+fn followed(shown: Option<&Shown>, bases: Option<&Bases>, document: &Document) -> Option<Followed> {
+    let file = file_of(shown, bases, document)?;
+    let base = placing::base_of(bases, file, document);
+    let lines = shown?.kept.loaded.lines_of(file);
+    Some(match &document.profiled {
+        Some(known) => known.based_on(file, base, lines, &document.text),
+        None => Followed::new(file, base, lines, &document.text),
+    })
 }
 
 /// A document with costs.

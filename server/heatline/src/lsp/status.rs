@@ -1,10 +1,12 @@
 //! `heatline/status`: what is shown and why not more, told to the client whenever it changes.
 
+use super::placing::Shares;
 use super::shown::Shown;
 use crate::discovery::Found;
 use heatline_annotate::text;
 use heatline_profile::Problem;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use tower_lsp::ls_types::notification::Notification;
 
@@ -47,6 +49,12 @@ pub struct Status {
     /// How much of the weight reached a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<CoverageStatus>,
+    /// The share of the cost in files that are here, by placement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<BTreeMap<String, f64>>,
+    /// How the sources differ from those that were built, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement_text: Option<String>,
     /// The profile compared with.
     pub baseline: Option<String>,
     /// A profile to compare with that was found.
@@ -131,6 +139,16 @@ impl Status {
             status.describe(shown);
         }
         status
+    }
+
+    /// Adds how the cost is placed.
+    pub fn place(&mut self, shares: &Shares) {
+        self.placement = Some(shares.shares.iter().map(|(name, share)| ((*name).to_owned(), *share)).collect());
+        self.placement_text = shares.sentence();
+        if let (Phase::Ready, Some(sentence)) = (self.state, &self.placement_text) {
+            self.message += &format!("; {sentence}");
+        }
+        self.problems.extend(shares.problems().map(|message| ProblemStatus::new("too-different", message)));
     }
 
     fn describe(&mut self, shown: &Shown) {

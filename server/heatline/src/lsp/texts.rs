@@ -1,7 +1,7 @@
 //! The words of a file's lines, made once: an editor asks for the same ones with every keystroke.
 
 use heatline_annotate::placement::Placement;
-use heatline_annotate::text::{hint, placement_sentence, tooltip};
+use heatline_annotate::text::{hint, hint_mark, placement_sentence, tooltip};
 use heatline_annotate::{Annotations, FileView};
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -27,14 +27,35 @@ impl LineText {
         view.lines.iter().map(of_line).collect()
     }
 
-    /// The hint, if the line has one.
-    pub fn hint(&self, with_inclusive: bool) -> Option<&str> {
-        self.hints[usize::from(!with_inclusive)].as_deref()
+    /// The hint of the line in its place, if it has one.
+    pub fn hint(&self, with_inclusive: bool, placement: Placement) -> Option<Label<'_>> {
+        let text = self.hints[usize::from(!with_inclusive)].as_deref()?;
+        Some(Label { text, mark: hint_mark(placement) })
     }
 
     /// The tooltip of the line in its place.
     pub fn tooltip(&self, placement: Placement) -> Tooltip<'_> {
         Tooltip { text: &self.tooltip, placement }
+    }
+}
+
+/// A hint, written without being put together first.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Label<'a> {
+    text: &'a str,
+    mark: &'static str,
+}
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.mark)?;
+        f.write_str(self.text)
+    }
+}
+
+impl Serialize for Label<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::cost::{CostJson, DeltaJson};
 use crate::lsp::state::State;
+use crate::lsp::texts::Label;
 use serde::{Deserialize, Serialize};
 use tower_lsp::ls_types::TextDocumentIdentifier;
 
@@ -33,7 +34,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<DeltaJson>,
     placement: &'static str,
-    text: &'a str,
+    text: Label<'a>,
 }
 
 /// Hands the heat of a document as it is now to `write`.
@@ -57,7 +58,7 @@ pub fn answer<T>(state: &State, params: &Params, write: impl FnOnce(&Answer<'_>)
             inclusive: view.inclusive.as_ref().map(CostJson::from),
             delta: view.delta.as_ref().map(DeltaJson::from),
             placement: placement.name(),
-            text: texts[index].hint(true).unwrap_or_default(),
+            text: texts[index].hint(true, placement).unwrap_or_default(),
         });
     }
     write(&answer)

@@ -2,7 +2,7 @@
 
 use crate::lsp::server::{place, position};
 use crate::lsp::state::State;
-use crate::lsp::texts::Tooltip;
+use crate::lsp::texts::{Label, Tooltip};
 use heatline_annotate::text;
 use serde::Serialize;
 use tower_lsp::ls_types::{InlayHintParams, Position};
@@ -12,7 +12,7 @@ use tower_lsp::ls_types::{InlayHintParams, Position};
 #[serde(rename_all = "camelCase")]
 pub struct Hint<'a> {
     position: Position,
-    label: &'a str,
+    label: Label<'a>,
     tooltip: Markdown<'a>,
     padding_left: bool,
 }
@@ -40,7 +40,7 @@ pub fn answer<T>(state: &State, params: &InlayHintParams, write: impl FnOnce(&[H
         // Lines that were joined share one hint: that of the first.
         let taken = hints.last().is_some_and(|last| last.position.line == now);
         if (start..=end).contains(&at) && !taken {
-            hints.extend(words.hint(settings.inclusive).map(|label| Hint {
+            hints.extend(words.hint(settings.inclusive, placement).map(|label| Hint {
                 position: position(at),
                 label,
                 tooltip: Markdown { kind: "markdown", value: words.tooltip(placement) },

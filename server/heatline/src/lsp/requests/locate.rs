@@ -1,12 +1,14 @@
 //! Where lines and functions of the profile are now, as the protocol says it.
 
+use crate::lsp::followed::Followed;
+use crate::lsp::placing::Bases;
 use crate::lsp::server::{at, position};
 use crate::lsp::shown::Shown;
 use crate::lsp::state::State;
 use crate::lsp::text::{Encoding, Place};
 use crate::lsp::uri;
 use heatline_annotate::FileId;
-use heatline_annotate::placement::{LineMap, Placement};
+use heatline_annotate::placement::Placement;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -26,13 +28,14 @@ pub struct Located {
 pub struct Locator {
     shown: Arc<Shown>,
     open: HashMap<FileId, Open>,
+    bases: Option<Arc<Bases>>,
     /// The addresses of files that are not open; `None` of those that are not there any more.
     closed: RefCell<HashMap<FileId, Option<Uri>>>,
 }
 
 struct Open {
     uri: String,
-    map: LineMap,
+    followed: Followed,
     /// By line: first character that is no blank, and the end.
     lines: Vec<(u32, u32)>,
 }
@@ -43,11 +46,14 @@ impl Locator {
         let shown = state.shown.clone()?;
         let mut open = HashMap::new();
         for document in state.documents.values() {
-            let Some((file, map)) = &document.profiled else { continue };
+            let Some(followed) = &document.profiled else { continue };
             let lines = (0..document.text.line_count()).map(|line| extent(document.text.line(line), state.encoding));
-            open.insert(*file, Open { uri: document.uri.clone(), map: map.clone(), lines: lines.collect() });
+            open.insert(
+                followed.file,
+                Open { uri: document.uri.clone(), followed: followed.clone(), lines: lines.collect() },
+            );
         }
-        Some(Locator { shown, open, closed: RefCell::default() })
+        Some(Locator { shown, open, bases: state.bases.clone(), closed: RefCell::default() })
     }
 
     /// What is shown.
@@ -60,21 +66,28 @@ impl Locator {
         let file = self.shown.representative(file);
         match self.open.get(&file) {
             Some(open) => open.line(line),
-            None => Located { location: self.on_disk(file, line), placement: Placement::Unverified },
+            None => self.on_disk(file, line),
         }
     }
 
-    fn on_disk(&self, file: FileId, line: NonZeroU32) -> Option<Location> {
+    fn on_disk(&self, file: FileId, line: NonZeroU32) -> Located {
+        let found = self.bases.as_ref().and_then(|bases| bases.line(file, line));
+        let (now, placement) = found.unwrap_or((line.get() - 1, Placement::Unverified));
         let mut closed = self.closed.borrow_mut();
-        let path = || self.shown.kept.loaded.sources.path(file).filter(|path| path.is_file());
-        let uri = closed.entry(file).or_insert_with(|| path().and_then(uri::from_path)).clone()?;
-        Some(Location { uri, range: at(Place { line: line.get() - 1, character: 0 }) })
+        let path = || match &self.bases {
+            Some(bases) => bases.path(file),
+            None => self.shown.kept.loaded.sources.path(file),
+        };
+        let uri = || path().filter(|path| path.is_file()).and_then(uri::from_path);
+        let uri = closed.entry(file).or_insert_with(uri).clone().filter(|_| placement != Placement::Gone);
+        let range = at(Place { line: now, character: 0 });
+        Located { location: uri.map(|uri| Location { uri, range }), placement }
     }
 }
 
 impl Open {
     fn line(&self, line: NonZeroU32) -> Located {
-        let Some((now, placement)) = self.map.find(line) else {
+        let Some((now, placement)) = self.followed.find(line).filter(|_| self.followed.is_sure()) else {
             return Located { location: None, placement: Placement::Gone };
         };
         let (start, end) = self.lines.get(now as usize).copied().unwrap_or_default();

@@ -1,0 +1,223 @@
+//! Base texts in the server: the search for them, the places of lines in files that are not open, and what share of the
+//! cost is placed how.
+
+use super::document::Document;
+use super::shown::Shown;
+use super::state::State;
+use crate::base_text::{BaseText, BaseTexts};
+use crate::load::Loaded;
+use heatline_annotate::placement::{Comparison, Placement};
+use heatline_annotate::{FileId, FileView, text};
+use heatline_profile::round;
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The base texts of a profile, and where its lines are in the files on the disk.
+#[derive(Clone, Debug)]
+pub struct Bases {
+    /// The profile they are of.
+    pub loaded: Arc<Loaded>,
+    /// The texts.
+    pub texts: BaseTexts,
+    closed: HashMap<FileId, Closed>,
+}
+
+/// Where the lines of a file are on the disk.
+#[derive(Clone, PartialEq, Debug)]
+struct Closed {
+    places: Comparison,
+    verified: bool,
+}
+
+impl Closed {
+    fn honest(&self, placement: Placement) -> Placement {
+        if self.verified { placement } else { placement.of_unverified_base() }
+    }
+}
+
+impl Bases {
+    /// The base texts that are at hand. Reads all sources with cost.
+    pub fn at_hand(loaded: Arc<Loaded>, cancelled: &AtomicBool) -> Self {
+        let texts = BaseTexts::at_hand(&loaded, cancelled);
+        Bases { loaded, texts, closed: HashMap::new() }.placed()
+    }
+
+    /// With what was known of the same recording before, where nothing is known for sure now.
+    pub fn keeping(mut self, before: &Bases) -> Self {
+        if self.texts.keep(&before.texts) { self.placed() } else { self }
+    }
+
+    /// With what a search finds; `None` if it finds nothing. Takes long.
+    pub fn searched(&self, buffers: &HashMap<FileId, Arc<str>>, cancelled: &AtomicBool) -> Option<Self> {
+        let mut bases = self.clone();
+        let any = bases.texts.search(&self.loaded, buffers, cancelled);
+        any.then(|| bases.placed())
+    }
+
+    /// With the lines placed in the files of the disk.
+    fn placed(mut self) -> Self {
+        let files: Vec<FileId> = self.texts.files().collect();
+        self.closed = files.into_iter().filter_map(|file| Some((file, self.look_at(file)?))).collect();
+        self
+    }
+
+    /// The same after files on the disk have changed; `None` if none of them is one of the profile's. Reads them.
+    pub fn after_changes(&self, paths: &[PathBuf]) -> Option<Self> {
+        let changed: Vec<FileId> = paths.iter().filter_map(|path| self.file_at(path)).collect();
+        if changed.is_empty() {
+            return None;
+        }
+        let mut bases = self.clone();
+        for file in changed {
+            match bases.look_at(file) {
+                Some(closed) => _ = bases.closed.insert(file, closed),
+                None => _ = bases.closed.remove(&file),
+            }
+        }
+        Some(bases)
+    }
+
+    /// The file of the profile that a path is, renamed since or not.
+    pub fn file_at(&self, path: &Path) -> Option<FileId> {
+        self.texts.file_at(path).or_else(|| self.loaded.sources.file_at(path))
+    }
+
+    /// Where a file is on this machine.
+    pub fn path(&self, file: FileId) -> Option<&Path> {
+        self.texts.renamed(file).or_else(|| self.loaded.sources.path(file))
+    }
+
+    /// Where a line of a file is on the disk. Where too little is left of it, it is nowhere.
+    pub fn line(&self, file: FileId, line: NonZeroU32) -> Option<(u32, Placement)> {
+        let closed = self.closed.get(&file)?;
+        if !closed.places.is_sure() {
+            return Some((line.get() - 1, Placement::Gone));
+        }
+        closed.places.map.find(line).map(|(now, placement)| (now, closed.honest(placement)))
+    }
+
+    fn look_at(&self, file: FileId) -> Option<Closed> {
+        let base = self.texts.get(file)?;
+        let text = crate::base_text::read(self.path(file)?)?;
+        let lines = self.loaded.lines_of(file);
+        let places = Comparison::new(&base.text, &text, lines.iter().copied());
+        Some(Closed { places, verified: base.is_verified() })
+    }
+}
+
+/// The texts of the documents that are files of what is shown.
+pub fn buffers(state: &State) -> HashMap<FileId, Arc<str>> {
+    let documents = state.documents.values();
+    documents.filter_map(|document| Some((document.profiled.as_ref()?.file, document.text.as_str().into()))).collect()
+}
+
+/// The base of a document: what was found, else its text as it is.
+pub fn base_of(bases: Option<&Bases>, file: FileId, document: &Document) -> BaseText {
+    let found = bases.and_then(|bases| bases.texts.get(file)).cloned();
+    found.unwrap_or_else(|| BaseText::seen(document.text.as_str()))
+}
+
+/// How the cost of a profile is placed.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Shares {
+    /// The share of the cost in files that are here, by placement, 0 to 1.
+    pub shares: BTreeMap<&'static str, f64>,
+    /// Files in which no line is placed, and the share of each that is left.
+    pub too_different: Vec<(String, f64)>,
+}
+
+impl Shares {
+    /// Adds up what is known of all files; `None` while nothing is.
+    pub fn of(state: &State) -> Option<Self> {
+        let shown = state.shown.as_ref()?;
+        let bases = state.bases.as_ref()?;
+        let open: HashMap<FileId, &Document> =
+            state.documents.values().filter_map(|document| Some((document.profiled.as_ref()?.file, document))).collect();
+        let mut weights = [0u128; Placement::ALL.len()];
+        let mut too_different = Vec::new();
+        for (file, view) in shown.annotations.files() {
+            let followed = open.get(&file).and_then(|document| document.profiled.as_ref());
+            let closed = bases.closed.get(&file);
+            let confidence = match (followed, closed) {
+                (Some(followed), _) => followed.confidence(),
+                (None, Some(closed)) => closed.places.confidence,
+                (None, None) => continue,
+            };
+            let is_sure = followed.map_or_else(|| closed.is_some_and(|c| c.places.is_sure()), |f| f.is_sure());
+            if !is_sure {
+                too_different.push((shown.kept.loaded.model.file(file).path.clone(), confidence));
+            }
+            let place = |line| match followed {
+                Some(followed) => followed.find(line),
+                None => bases.line(file, line),
+            };
+            for (line, weight) in weights_of(shown, view) {
+                let placement = place(line).map_or(Placement::Gone, |(_, placement)| placement);
+                let placement = if is_sure { placement } else { Placement::Gone };
+                weights[Placement::ALL.iter().position(|one| *one == placement).unwrap_or(0)] += u128::from(weight);
+            }
+        }
+        too_different.sort_by(|a, b| a.0.cmp(&b.0));
+        let whole: u128 = weights.iter().sum();
+        let shares = Placement::ALL.iter().zip(weights).filter(|(_, weight)| *weight > 0);
+        let shares = shares.map(|(placement, weight)| (placement.name(), weight as f64 / whole as f64)).collect();
+        Some(Shares { shares, too_different })
+    }
+
+    fn share(&self, placement: Placement) -> f64 {
+        self.shares.get(placement.name()).copied().unwrap_or(0.0)
+    }
+
+    /// What to tell of sources that changed since the build; `None` where all lines are where they were.
+    pub fn sentence(&self) -> Option<String> {
+        let [moved, changed, gone] = [Placement::Moved, Placement::Changed, Placement::Gone].map(|one| self.share(one));
+        if moved + changed + gone == 0.0 {
+            return None;
+        }
+        let percent = |share: f64| round(100.0 * share);
+        let mut text = format!("source changed since the build: {} % of cost placed", percent(1.0 - changed - gone));
+        for (share, what) in [(changed, "on changed lines"), (gone, "gone")].into_iter().filter(|(share, _)| *share > 0.0) {
+            text += &format!(", {} % {what}", percent(share));
+        }
+        Some(text)
+    }
+
+    /// What to tell of files in which no line is placed.
+    pub fn problems(&self) -> impl Iterator<Item = String> + '_ {
+        self.too_different.iter().map(|(path, confidence)| {
+            format!(
+                "{path}: only {} % of the profiled lines are left, so costs are shown for functions only; record again",
+                round(100.0 * confidence)
+            )
+        })
+    }
+}
+
+/// The weight of each line; inclusive where nothing is exclusive.
+fn weights_of<'a>(shown: &Shown, view: &'a FileView) -> impl Iterator<Item = (NonZeroU32, u64)> + 'a {
+    let exclusive = shown.annotations.table().has_exclusive();
+    view.lines.iter().map(move |line| {
+        let cost = if exclusive { line.exclusive } else { line.inclusive.unwrap_or(line.exclusive) };
+        (line.line, cost.weight.0)
+    })
+}
+
+/// For each function of a file, by the line it is declared on, the share of its cost that was on lines that are gone,
+/// in words.
+pub fn removed(document: &Document, view: &FileView) -> HashMap<NonZeroU32, String> {
+    let mut percents: HashMap<NonZeroU32, f64> = HashMap::new();
+    let Some(followed) = document.profiled.as_ref().filter(|followed| followed.is_sure()) else {
+        return HashMap::new();
+    };
+    for (line, _, _) in followed.all().filter(|(.., placement)| *placement == Placement::Gone) {
+        let Some(cost) = view.line(line).filter(|cost| cost.exclusive.samples > 0) else { continue };
+        let above = view.functions.partition_point(|function| function.line <= line);
+        if let Some(function) = above.checked_sub(1).and_then(|at| view.functions.get(at)) {
+            *percents.entry(function.line).or_default() += cost.exclusive.share();
+        }
+    }
+    percents.into_iter().map(|(line, percent)| (line, text::removed(percent))).collect()
+}
