@@ -222,7 +222,9 @@ pub fn placement_sentence(placement: Placement) -> &'static str {
         Placement::Moved => "placement: moved, the line's text is unchanged",
         Placement::Changed => "placement: changed, the line was edited since it was profiled",
         Placement::Gone => "placement: gone, the profiled line was removed",
-        Placement::Unverified => "placement: unverified, the profiled text is not known; the line is where debug information has it",
+        Placement::Unverified => {
+            "placement: unverified, the profiled text is not known; the line is where debug information has it"
+        }
     }
 }
 

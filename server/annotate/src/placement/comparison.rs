@@ -111,7 +111,8 @@ impl Matches {
 
     fn confidence(&self, base: &Lines<'_>) -> f64 {
         let telling = base.all().iter().zip(&self.of_base).filter(|(line, _)| is_telling(line));
-        let (kept, of) = telling.fold((0u32, 0u32), |(kept, of), (_, found)| (kept + u32::from(found.is_some()), of + 1));
+        let (kept, of) =
+            telling.fold((0u32, 0u32), |(kept, of), (_, found)| (kept + u32::from(found.is_some()), of + 1));
         if of == 0 { 1.0 } else { f64::from(kept) / f64::from(of) }
     }
 

@@ -122,11 +122,8 @@ fn split(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line.trim_start();
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
-        let end = if is_of_name(first) {
-            rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())
-        } else {
-            first.len_utf8()
-        };
+        let end =
+            if is_of_name(first) { rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
         let (word, after) = rest.split_at(end);
         rest = after.trim_start();
         Some(word)

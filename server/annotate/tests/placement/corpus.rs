@@ -64,7 +64,8 @@ fn add_sources(folder: &Path, paths: &mut Vec<PathBuf>) {
         if kind.is_dir() && !matches!(path.file_name().and_then(|n| n.to_str()), Some("node_modules" | "target")) {
             add_sources(&path, paths);
         }
-        let is_source = matches!(path.extension().and_then(|e| e.to_str()), Some("rs" | "c" | "cpp" | "h" | "ts" | "mjs"));
+        let is_source =
+            matches!(path.extension().and_then(|e| e.to_str()), Some("rs" | "c" | "cpp" | "h" | "ts" | "mjs"));
         let has_size = || entry.metadata().is_ok_and(|data| SIZES.contains(&(data.len() as usize)));
         if kind.is_file() && is_source && has_size() {
             paths.push(path);

@@ -1,4 +1,5 @@
 //! Placement of lines in edited texts, measured against edits whose truth is known.
+#![allow(clippy::print_stdout, reason = "the figures are what the test is for")]
 
 mod corpus;
 mod script;

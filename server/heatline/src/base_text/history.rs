@@ -8,8 +8,10 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
+use heatline_annotate::placement::fit;
 use heatline_symbols::Checksum;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,8 +43,20 @@ pub struct Want<'a> {
     pub checksums: &'a [Checksum],
     /// Without checksums: seconds since 1970 that the commit may not be newer than.
     pub not_newer: Option<i64>,
-    /// Without checksums: whether a text can be it.
-    pub fits: &'a dyn Fn(&str) -> bool,
+    /// Without checksums: the path that tells how comments are written.
+    pub recorded: &'a str,
+    /// Without checksums: the lines that must have code.
+    pub lines: &'a BTreeSet<NonZeroU32>,
+}
+
+impl Want<'_> {
+    fn is(&self, bytes: &[u8], text: &str) -> bool {
+        if self.checksums.is_empty() {
+            fit(text, self.recorded, self.lines.iter().copied()).is_whole()
+        } else {
+            checksum::has_any(bytes, self.checksums)
+        }
+    }
 }
 
 /// A text of the history.
@@ -303,9 +317,7 @@ impl<'a> Search<'a> {
     fn examine(&self, want: &Want<'_>, node: usize, id: ObjectId, at: At) -> Option<Found> {
         let bytes = text_of(self.repo, id)?;
         let text = String::from_utf8_lossy(&bytes);
-        let is_it =
-            if want.checksums.is_empty() { (want.fits)(&text) } else { checksum::has_any(&bytes, want.checksums) };
-        is_it.then(|| Found {
+        want.is(&bytes, &text).then(|| Found {
             text: text.into(),
             commit: at.commit.to_hex_with_len(12).to_string(),
             path: self.nodes[node].path.clone(),

@@ -119,12 +119,7 @@ impl BaseTexts {
 
     /// Looks in `buffers`, texts that are open in an editor, and in the history of repositories for what is not known
     /// for sure. Takes long; ends early when `cancelled` is set. Tells whether anything was found.
-    pub fn search(
-        &mut self,
-        loaded: &Loaded,
-        buffers: &HashMap<FileId, Arc<str>>,
-        cancelled: &AtomicBool,
-    ) -> bool {
+    pub fn search(&mut self, loaded: &Loaded, buffers: &HashMap<FileId, Arc<str>>, cancelled: &AtomicBool) -> bool {
         let mut left = Costed::all(loaded);
         left.retain(|file| !self.get(file.file).is_some_and(BaseText::is_verified));
         let before = left.len();
@@ -139,30 +134,17 @@ impl BaseTexts {
     }
 
     fn search_history(&mut self, left: &[Costed], loaded: &Loaded, cancelled: &AtomicBool) {
-        let mut repositories: Vec<(Repository, Vec<(&Costed, Vec<String>)>)> = Vec::new();
+        let mut repositories: Vec<(Repository, Vec<&Costed>)> = Vec::new();
         for file in left {
             let folders = file.folders(loaded.sources.roots());
-            let Some(repository) = folders.iter().find_map(|folder| known_or_new(folder, &mut repositories)) else {
-                continue;
-            };
-            let (repository, files) = &mut repositories[repository];
-            files.push((file, file.names_in(&repository.folder)));
+            if let Some(at) = folders.iter().find_map(|folder| known_or_new(folder, &mut repositories)) {
+                repositories[at].1.push(file);
+            }
         }
         for (repository, files) in repositories {
-            let fits: Vec<Box<dyn Fn(&str) -> bool + '_>> =
-                files.iter().map(|(file, _)| Box::new(|text: &str| file.fits(text)) as _).collect();
-            let wants: Vec<Want<'_>> = files
-                .iter()
-                .zip(&fits)
-                .map(|((file, paths), fits)| Want {
-                    paths: paths.clone(),
-                    checksums: &file.checksums,
-                    not_newer: file.built.and_then(seconds),
-                    fits,
-                })
-                .collect();
+            let wants: Vec<Want<'_>> = files.iter().map(|file| file.want(&repository.folder)).collect();
             let found = repository.search(&wants, cancelled);
-            for ((file, _), found) in files.iter().zip(found).filter_map(|(file, found)| Some((file, found?))) {
+            for (file, found) in files.iter().zip(found).filter_map(|(file, found)| Some((file, found?))) {
                 if file.path.is_none() {
                     self.renamed.extend(repository.renamed(&found).map(|path| (file.file, path)));
                 }
@@ -217,8 +199,7 @@ impl Costed {
         let model: &Model = &loaded.model;
         let written = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
         let recorded = written(&loaded.path);
-        let binaries: Vec<Option<SystemTime>> =
-            loaded.binaries.iter().map(|path| written(path.as_deref()?)).collect();
+        let binaries: Vec<Option<SystemTime>> = loaded.binaries.iter().map(|path| written(path.as_deref()?)).collect();
         let same = loaded.sources.same_file();
         let mut files: HashMap<FileId, Costed> = HashMap::new();
         for (module, file, line) in model.source_lines() {
@@ -288,6 +269,17 @@ impl Costed {
         let above = recorded.ancestors().skip(1).find(|folder| folder.is_dir() && folder.parent().is_some());
         let above = above.filter(|_| is_absolute(&self.recorded)).map(Path::to_owned);
         above.into_iter().chain(roots.iter().cloned()).collect()
+    }
+
+    /// What is wanted of a repository.
+    fn want(&self, folder: &Path) -> Want<'_> {
+        Want {
+            paths: self.names_in(folder),
+            checksums: &self.checksums,
+            not_newer: self.built.and_then(seconds),
+            recorded: &self.recorded,
+            lines: &self.lines,
+        }
     }
 
     /// Where it may have been in a repository.

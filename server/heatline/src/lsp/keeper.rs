@@ -278,7 +278,8 @@ impl Keeper {
     async fn bases_of(&self, shown: &Shown) -> Option<Arc<Bases>> {
         let new = shown.kept.bases.clone()?;
         let before = self.shared.lock().bases.clone();
-        let Some(before) = before.filter(|_| self.shown.as_ref().is_some_and(|(_, old)| old.is_of_same_recording(shown)))
+        let Some(before) =
+            before.filter(|_| self.shown.as_ref().is_some_and(|(_, old)| old.is_of_same_recording(shown)))
         else {
             return Some(new);
         };

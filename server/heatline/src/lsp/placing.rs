@@ -134,8 +134,11 @@ impl Shares {
     pub fn of(state: &State) -> Option<Self> {
         let shown = state.shown.as_ref()?;
         let bases = state.bases.as_ref()?;
-        let open: HashMap<FileId, &Document> =
-            state.documents.values().filter_map(|document| Some((document.profiled.as_ref()?.file, document))).collect();
+        let open: HashMap<FileId, &Document> = state
+            .documents
+            .values()
+            .filter_map(|document| Some((document.profiled.as_ref()?.file, document)))
+            .collect();
         let mut weights = [0u128; Placement::ALL.len()];
         let mut too_different = Vec::new();
         for (file, view) in shown.annotations.files() {
@@ -179,7 +182,9 @@ impl Shares {
         }
         let percent = |share: f64| round(100.0 * share);
         let mut text = format!("source changed since the build: {} % of cost placed", percent(1.0 - changed - gone));
-        for (share, what) in [(changed, "on changed lines"), (gone, "gone")].into_iter().filter(|(share, _)| *share > 0.0) {
+        for (share, what) in
+            [(changed, "on changed lines"), (gone, "gone")].into_iter().filter(|(share, _)| *share > 0.0)
+        {
             text += &format!(", {} % {what}", percent(share));
         }
         Some(text)

@@ -44,7 +44,13 @@ async fn settle(shared: &Arc<Shared>, orders: &mpsc::UnboundedSender<Order>) {
         return;
     }
     let compare = move || -> Vec<(Pending, Comparison)> {
-        pending.into_iter().map(|pending| { let places = pending.task.run(); (pending, places) }).collect()
+        pending
+            .into_iter()
+            .map(|pending| {
+                let places = pending.task.run();
+                (pending, places)
+            })
+            .collect()
     };
     let Ok(found) = tokio::task::spawn_blocking(compare).await else { return };
     let is_other = {
