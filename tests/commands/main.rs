@@ -6,4 +6,5 @@ mod example;
 mod lab;
 mod perf;
 mod spt;
+mod uftrace;
 mod usage;

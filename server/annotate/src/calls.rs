@@ -76,7 +76,7 @@ impl CostTable {
                 edges.entry((caller.party, callee.party)).or_default().1 -= 1;
             }),
         });
-        let cost = |tally| Cost::new(tally, self.whole());
+        let cost = |tally| self.cost(tally);
         let mut graph: Vec<_> =
             edges.into_iter().map(|((caller, callee), (tally, _))| (caller, callee, cost(tally))).collect();
         graph.sort_by_key(|&(caller, callee, cost)| (std::cmp::Reverse(cost.weight), caller, callee));
@@ -106,9 +106,8 @@ impl CostTable {
                 Some(module) => Party::Unnamed(ModuleId(module as u32)),
             };
             let called = tallies.into_iter().enumerate().filter(|(_, (tally, _))| tally.samples > 0);
-            let mut rows: Vec<Call> = called
-                .map(|(at, (tally, _))| Call { party: party(at), cost: Cost::new(tally, self.whole()) })
-                .collect();
+            let mut rows: Vec<Call> =
+                called.map(|(at, (tally, _))| Call { party: party(at), cost: self.cost(tally) }).collect();
             rows.sort_by_key(|call| (std::cmp::Reverse(call.cost.weight), call.party));
             rows
         };

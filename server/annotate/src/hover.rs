@@ -5,7 +5,8 @@ use crate::model::{FileId, FunctionId};
 use crate::placement::Placement;
 use crate::statistics::wilson;
 use crate::table::Cost;
-use crate::text::{amount, count, delta_sentence, placement_sentence, samples, shown_share, skid, taken};
+use crate::text::{amount, count, delta_sentence, placement_sentence, sampled, samples, shown_share, skid, taken};
+use crate::times::Times;
 use crate::view::Annotations;
 use heatline_profile::{Identity, ModuleId};
 use std::num::NonZeroU32;
@@ -19,6 +20,7 @@ impl Annotations {
         let view = self.file(file)?.line(line)?;
         let mut parts = vec![self.costs(file, line)];
         parts.extend(self.interval(&view.exclusive));
+        parts.extend(view.times.as_ref().map(Times::markdown));
         parts.extend(view.delta.as_ref().map(delta_sentence));
         parts.extend(self.spe_of_line(file, line).map(|stats| self.table().spe_hover(&stats)));
         let functions = self.functions_of_line(file, line);
@@ -43,10 +45,13 @@ impl Annotations {
                 if cost.samples == 0 {
                     return " |".to_owned();
                 }
-                format!(" **{}** · {} · {} |", shown_share(cost), samples(cost.samples), amount(cost.weight, unit))
+                let parts =
+                    [Some(format!("**{}**", shown_share(cost))), sampled(cost), Some(amount(cost.weight, unit))];
+                format!(" {} |", parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
             };
-            let total = table.total().samples;
-            text += &format!("\n| `{}` ({}) |{}", profile.metric_id(id), samples(total), cell(&costs.exclusive));
+            let total = table.total();
+            let total = if table.is_measured() { amount(total.weight, unit) } else { samples(total.samples) };
+            text += &format!("\n| `{}` ({total}) |{}", profile.metric_id(id), cell(&costs.exclusive));
             if inclusive {
                 text += &costs.inclusive.as_ref().map_or_else(|| " |".to_owned(), cell);
             }
@@ -56,6 +61,9 @@ impl Annotations {
 
     fn interval(&self, exclusive: &Cost) -> Option<String> {
         let table = self.table();
+        if table.is_measured() {
+            return None;
+        }
         let event = table.model().profile().event(table.selection().metric.event);
         let (low, high) = wilson(exclusive.samples as f64, table.total().samples as f64)?;
         let mut text = String::new();
@@ -111,7 +119,11 @@ impl Annotations {
         for call in calls.iter().take(MOST_CALLS) {
             let cost = match branches {
                 true => taken(call.cost.samples),
-                false => format!("{} · {}", shown_share(&call.cost), samples(call.cost.samples)),
+                false => {
+                    let unit = self.table().model().profile().event(self.table().selection().metric.event).unit;
+                    let basis = sampled(&call.cost).unwrap_or_else(|| amount(call.cost.weight, unit));
+                    format!("{} · {basis}", shown_share(&call.cost))
+                }
             };
             text += &format!("\n- `{}` {cost}", code(&self.party_name(call.party)));
         }

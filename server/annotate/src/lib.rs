@@ -20,6 +20,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod times;
 mod tree;
 mod view;
 
@@ -29,4 +30,5 @@ pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
 pub use path::{below, comparison_key, components, folds_case, is_absolute, is_windows, normalize, same_name};
 pub use table::{By, Cost, CostTable, Coverage, Filter, ModuleCoverage, Row, Selection};
+pub use times::{Timed, Times};
 pub use view::{AnnotationOptions, Annotations, Delta, FileView, FunctionView, HeatScope, LineCosts, LineView};

@@ -35,7 +35,7 @@ impl CostTable {
             (Part::Ratio(_, of), Statistic::Rate) => {
                 let ratio = of(stats);
                 let percent = Percent::of(Weight(ratio.count), Weight(ratio.of));
-                Cost { weight: Weight(ratio.count), percent, samples: ratio.of }
+                Cost { weight: Weight(ratio.count), percent, samples: ratio.of, measured: false }
             }
             (Part::Latency(_, of), statistic) => {
                 let value = latency(of(stats), statistic).unwrap_or(0.0);

@@ -2,6 +2,7 @@
 
 use crate::metric::Metric;
 use crate::model::{FileId, FunctionId, LineKey, Model, ModelFrame, Reached};
+use crate::times::{Calling, TimeTables, Times};
 use crate::tree::{Keys, Pair, accumulate};
 use heatline_profile::{ModuleId, Percent, SampleRow, SpeStats, Tally, Thread, ThreadId, Weight};
 use rustc_hash::FxHashMap;
@@ -17,11 +18,18 @@ pub struct Cost {
     pub percent: Option<Percent>,
     /// The number of samples.
     pub samples: u64,
+    /// Whether the weight was measured and not sampled: then few samples are no reason to doubt the share.
+    pub measured: bool,
 }
 
 impl Cost {
     pub(crate) fn new(tally: Tally, whole: Weight) -> Self {
-        Cost { weight: tally.weight, percent: Percent::of(tally.weight, whole), samples: tally.samples }
+        Cost {
+            weight: tally.weight,
+            percent: Percent::of(tally.weight, whole),
+            samples: tally.samples,
+            measured: false,
+        }
     }
 
     /// The share as a number in 0..=100, 0 of an empty whole.
@@ -138,6 +146,8 @@ pub struct Row {
     pub inclusive: Option<Cost>,
     /// Statistics over the SPE records of the place; absent where the profile has none.
     pub spe: Option<Box<SpeStats>>,
+    /// The four times and the calls of the place; absent where the profile has none.
+    pub times: Option<Box<Times>>,
 }
 
 /// How much of the weight reached a line, only a symbol, or nothing. Shares of their whole, in 0..=1.
@@ -181,7 +191,8 @@ pub struct CostTable {
     whole: Weight,
     own: Vec<Tally>,
     pub(crate) sums: Vec<Tally>,
-    threads: Vec<Tally>,
+    pub(crate) threads: Vec<Tally>,
+    pub(crate) times: OnceLock<Option<Box<TimeTables>>>,
     lines: OnceLock<Vec<Pair>>,
     functions: OnceLock<Vec<Pair>>,
 }
@@ -192,6 +203,15 @@ impl CostTable {
     /// # Panics
     /// If the selection's event is of another profile.
     pub fn new(model: Arc<Model>, selection: Selection) -> Self {
+        Self::make(model, selection, OnceLock::new())
+    }
+
+    /// A table whose rows have no times, for those that times are read from.
+    pub(crate) fn without_times(model: Arc<Model>, selection: Selection) -> Self {
+        Self::make(model, selection, Self::no_times())
+    }
+
+    fn make(model: Arc<Model>, selection: Selection, times: OnceLock<Option<Box<TimeTables>>>) -> Self {
         let profile = &model.profile;
         let of_event = |row: &&SampleRow| row.event == selection.metric.event;
         let mut total = Tally::default();
@@ -213,6 +233,7 @@ impl CostTable {
             own,
             sums,
             threads,
+            times,
             lines: OnceLock::new(),
             functions: OnceLock::new(),
             selection,
@@ -253,7 +274,21 @@ impl CostTable {
     pub fn selected(&self) -> Cost {
         let mut sum = Tally::default();
         self.own.iter().for_each(|tally| sum += *tally);
-        Cost::new(sum, self.total.weight)
+        Cost { measured: self.is_measured(), ..Cost::new(sum, self.total.weight) }
+    }
+
+    /// A tally as a cost of this table.
+    pub(crate) fn cost(&self, tally: Tally) -> Cost {
+        Cost { measured: self.is_measured(), ..Cost::new(tally, self.whole) }
+    }
+
+    /// Whether weights were measured and not sampled.
+    pub fn is_measured(&self) -> bool {
+        self.model.profile.calls.is_some()
+    }
+
+    pub(crate) fn selects_thread(&self, thread: Option<ThreadId>) -> bool {
+        self.selection.filter.selects_thread(thread.map(|id| self.model.profile.thread(id)))
     }
 
     /// Whether the event has stacks, so that inclusive cost exists.
@@ -307,9 +342,10 @@ impl CostTable {
             line: None,
             thread: None,
             inlined: false,
-            exclusive: Cost::new(pair.exclusive, self.whole),
-            inclusive: self.has_inclusive().then(|| Cost::new(pair.inclusive, self.whole)),
+            exclusive: self.cost(pair.exclusive),
+            inclusive: self.has_inclusive().then(|| self.cost(pair.inclusive)),
             spe: None,
+            times: None,
         }
     }
 
@@ -318,10 +354,12 @@ impl CostTable {
         &self,
         count: usize,
         pairs: &[Pair],
-        key: impl Fn(&ModelFrame, ModuleId) -> u32,
+        key: impl Fn(&ModelFrame, ModuleId) -> u32 + Copy,
+        calling: Calling,
         mut describe: impl FnMut(usize, &mut Row),
     ) -> Vec<Row> {
         let mut spe = self.spe(count, key);
+        let times = self.times(count, key, calling);
         let costed = pairs.iter().enumerate().filter(|(_, pair)| self.has_cost(pair));
         costed
             .map(|(id, pair)| {
@@ -330,6 +368,7 @@ impl CostTable {
                     row.exclusive = self.statistic(&stats, &row.exclusive).unwrap_or(row.exclusive);
                     row.spe = Some(Box::new(stats));
                 }
+                row.times = times.get(id).copied().map(Box::new);
                 describe(id, &mut row);
                 row
             })
@@ -339,7 +378,7 @@ impl CostTable {
     fn line_rows(&self) -> Vec<Row> {
         let functions = self.functions_of_lines();
         let key = |frame: &ModelFrame, _| frame.line.0;
-        self.rows_by(self.model.lines.len(), self.lines(), key, |id, row| {
+        self.rows_by(self.model.lines.len(), self.lines(), key, Calling::CalledOrCalling, |id, row| {
             row.function = functions.get(&(id as u32)).copied();
             match self.model.lines[id] {
                 LineKey::Source(module, file, line) => {
@@ -381,7 +420,7 @@ impl CostTable {
     fn function_rows(&self) -> Vec<Row> {
         let known = self.model.functions.len();
         let count = known + self.model.profile.modules.len();
-        self.rows_by(count, self.functions(), self.function_key(), |id, row| {
+        self.rows_by(count, self.functions(), self.function_key(), Calling::Called, |id, row| {
             if id < known {
                 let function = &self.model.functions[id];
                 row.function = Some(FunctionId(id as u32));
@@ -395,7 +434,7 @@ impl CostTable {
     }
 
     /// Functions by number; behind the last function one place per module for code without a symbol.
-    fn function_key(&self) -> impl Fn(&ModelFrame, ModuleId) -> u32 + use<> {
+    fn function_key(&self) -> impl Fn(&ModelFrame, ModuleId) -> u32 + Copy + use<> {
         let known = self.model.functions.len() as u32;
         move |frame, module| frame.function.map_or(known + module.0, |f| f.0)
     }
@@ -420,7 +459,7 @@ impl CostTable {
             .collect();
         let key = |frame: &ModelFrame, _| of_line[frame.line.0 as usize];
         let pairs = self.accumulate(places.len(), key);
-        self.rows_by(places.len(), &pairs, key, |id, row| {
+        self.rows_by(places.len(), &pairs, key, Calling::Called, |id, row| {
             (row.module, row.file) = (Some(places[id].0), places[id].1);
         })
     }
@@ -428,16 +467,18 @@ impl CostTable {
     fn module_rows(&self) -> Vec<Row> {
         let (count, key) = (self.model.profile.modules.len(), |_: &ModelFrame, module: ModuleId| module.0);
         let pairs = self.accumulate(count, key);
-        self.rows_by(count, &pairs, key, |id, row| row.module = Some(ModuleId(id as u32)))
+        self.rows_by(count, &pairs, key, Calling::Called, |id, row| row.module = Some(ModuleId(id as u32)))
     }
 
     /// Threads with the weight of all their samples; what was called by a thread is its own, so nothing is inclusive.
     fn thread_rows(&self) -> Vec<Row> {
+        let times = self.times_of_threads();
         let costed = self.threads.iter().enumerate().filter(|(_, tally)| tally.samples > 0);
         costed
             .map(|(id, &tally)| Row {
                 thread: Some(ThreadId(id as u32)),
                 inclusive: None,
+                times: times.get(id).copied().map(Box::new),
                 ..self.row(Pair { exclusive: tally, inclusive: tally })
             })
             .collect()

@@ -3,6 +3,7 @@
 use crate::calls::CallBasis;
 use crate::placement::Placement;
 use crate::table::{Cost, Coverage};
+use crate::times::Times;
 use crate::view::{Annotations, Delta, FunctionView, LineView};
 use heatline_profile::{Event, Percent, Profile, SpeOrigin, Unit, Weight, round};
 
@@ -27,6 +28,17 @@ pub fn samples(number: u64) -> String {
     if number == 1 { "1 sample".into() } else { format!("{} samples", count(number)) }
 }
 
+/// How many samples stand behind a cost; nothing where it was measured.
+pub fn sampled(cost: &Cost) -> Option<String> {
+    (!cost.measured).then(|| samples(cost.samples))
+}
+
+/// What a whole profile is made of: `1 234 samples`, or `1 200 calls` where calls were recorded.
+pub fn extent(profile: &Profile) -> String {
+    let number = profile.samples();
+    if profile.calls.is_some() { crate::times::calls_text(number) } else { samples(number) }
+}
+
 /// A weight in the unit of its event: `308.5 ms`, `1 234 567 cycles`.
 pub fn amount(weight: Weight, unit: Unit) -> String {
     if unit != Unit::Nanoseconds {
@@ -41,10 +53,31 @@ pub fn amount(weight: Weight, unit: Unit) -> String {
     }
 }
 
+/// A time in three digits: `420 ms`, `1.23 s`, `12 ns`.
+pub fn duration(time: Weight) -> String {
+    let ns = time.0 as f64;
+    let (value, unit) = match time.0 {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (ns / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let decimals = if value < 9.995 {
+        2
+    } else if value < 99.95 {
+        1
+    } else {
+        0
+    };
+    let text = format!("{value:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
 /// A share, or the count where too few samples stand behind it.
 pub fn share(cost: &Cost) -> String {
     match cost.percent {
-        Some(percent) if cost.samples >= FEWEST_SAMPLES => percent.to_string(),
+        Some(percent) if cost.samples >= FEWEST_SAMPLES || cost.measured => percent.to_string(),
         _ => samples(cost.samples),
     }
 }
@@ -114,6 +147,10 @@ pub fn coverage_sentence(coverage: &Coverage) -> String {
 /// The lens of a function: `exclusive 12.0 % · inclusive 45.0 % · 1 234 samples · Δ +3.2 pp`; under five samples only
 /// their number.
 pub fn lens(function: &FunctionView) -> String {
+    if let Some(text) = function.times.as_ref().and_then(Times::lens) {
+        let change = function.delta.as_ref().map(|change| format!(" · {}", delta(change)));
+        return text + change.as_deref().unwrap_or_default();
+    }
     let shown = function.inclusive.unwrap_or(function.exclusive);
     if shown.samples < FEWEST_SAMPLES {
         return samples(shown.samples);
@@ -144,6 +181,9 @@ pub fn tooltip(annotations: &Annotations, line: &LineView, placement: Placement)
     let event = profile.event(table.selection().metric.event);
     let metric = table.selection().metric.id(profile);
     let of = |cost: &Cost| {
+        if cost.measured {
+            return format!("{} of {}", amount(cost.weight, event.unit), amount(table.total().weight, event.unit));
+        }
         format!("{} of {}, {}", count(cost.samples), samples(table.total().samples), amount(cost.weight, event.unit))
     };
     let mut text = String::new();
@@ -154,6 +194,9 @@ pub fn tooltip(annotations: &Annotations, line: &LineView, placement: Placement)
         text += &format!("\n\n**inclusive** {}: {}", shown_share(inclusive), of(inclusive));
     }
     text += &format!("\n\nshares are of all `{metric}`");
+    if let Some(times) = &line.times {
+        text += &format!("\n\n{}", times.markdown());
+    }
     if let Some(delta) = &line.delta {
         text += &format!("\n\n{}", delta_sentence(delta));
     }
@@ -189,6 +232,9 @@ pub fn recording(profile: &Profile) -> Vec<String> {
     let mut lines = Vec::new();
     if !profile.recording.command_line.is_empty() {
         lines.push(format!("recorded by: {}", profile.recording.command_line.join(" ")));
+    }
+    if profile.calls.is_some() {
+        lines.push("times are measured and include what the instrumentation cost".into());
     }
     if let Some(table) = &profile.spe {
         let recording = &table.recording;
@@ -239,7 +285,7 @@ mod tests {
     }
 
     fn line(exclusive: Cost, inclusive: Option<Cost>, delta: Option<Delta>) -> LineView {
-        LineView { line: NonZeroU32::MIN, exclusive, inclusive, delta, level: 0, label: None }
+        LineView { line: NonZeroU32::MIN, exclusive, inclusive, delta, level: 0, label: None, times: None }
     }
 
     #[test]
@@ -272,6 +318,7 @@ mod tests {
             inclusive,
             delta,
             extra: Vec::new(),
+            times: None,
         };
         let delta = Delta { points: 3.2, low: 1.0, high: 5.0, significant: true };
         assert_eq!(

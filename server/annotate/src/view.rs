@@ -7,6 +7,7 @@ use crate::calls::Calls;
 use crate::model::{FileId, FunctionId, LineKey, ModelFrame};
 use crate::statistics::newcombe;
 use crate::table::{Cost, CostTable};
+use crate::times::{Calling, Times};
 use crate::tree::{NONE, Pair};
 use heatline_profile::{ModuleId, SpeStats, Tally, Weight};
 use rustc_hash::FxHashMap;
@@ -42,6 +43,8 @@ pub struct LineView {
     pub level: u8,
     /// What stands in a hint in place of the exclusive share, where the metric is a statistic: `p95 412 cyc`.
     pub label: Option<String>,
+    /// The four times of the line and its calls; absent where the profile has none.
+    pub times: Option<Times>,
 }
 
 /// The costs of all functions that are declared on one line: a function with its clones and instances.
@@ -59,6 +62,8 @@ pub struct FunctionView {
     pub delta: Option<Delta>,
     /// What a lens says besides costs: with SPE the mean latency and the share of L1 misses.
     pub extra: Vec<String>,
+    /// The four times of the function and its calls; absent where the profile has none.
+    pub times: Option<Times>,
 }
 
 /// The costs of one source file.
@@ -173,7 +178,7 @@ impl Annotations {
             chosen.map(|view| (&self.table, LineCosts { exclusive: view.exclusive, inclusive: view.inclusive }));
         let others = self.others.iter().filter_map(|other| {
             let pair = other.lines.get(&(file, line))?;
-            let cost = |tally| Cost::new(tally, other.table.whole());
+            let cost = |tally| other.table.cost(tally);
             let inclusive = other.table.has_inclusive().then(|| cost(pair.inclusive));
             Some((&other.table, LineCosts { exclusive: cost(pair.exclusive), inclusive }))
         });
@@ -337,6 +342,7 @@ impl Builder<'_> {
         };
         let pairs = table.accumulate(places.lines.len(), key);
         let spe = table.spe(places.lines.len(), key);
+        let times = table.times(places.lines.len(), key, Calling::CalledOrCalling);
         let owners = self.old.map(|_| line_owners(table));
         let costed = places.lines.iter().zip(&pairs).enumerate().filter(|(_, (_, pair))| table.has_cost(pair));
         for (id, (&(file, line), pair)) in costed {
@@ -345,14 +351,22 @@ impl Builder<'_> {
                 let before = key.and_then(|key| old.lines.get(key)).copied().unwrap_or_default();
                 self.delta(old, before.exclusive, pair.exclusive)
             });
-            let inclusive = table.has_inclusive().then(|| Cost::new(pair.inclusive, table.whole()));
-            let mut exclusive = Cost::new(pair.exclusive, table.whole());
+            let inclusive = table.has_inclusive().then(|| table.cost(pair.inclusive));
+            let mut exclusive = table.cost(pair.exclusive);
             let mut label = None;
             if let Some(stats) = spe.get(id) {
                 exclusive = table.statistic(stats, &exclusive).unwrap_or(exclusive);
                 label = table.statistic_label(stats);
             }
-            files.entry(file).or_default().lines.push(LineView { line, exclusive, inclusive, delta, level: 0, label });
+            files.entry(file).or_default().lines.push(LineView {
+                line,
+                exclusive,
+                inclusive,
+                delta,
+                level: 0,
+                label,
+                times: times.get(id).copied(),
+            });
         }
     }
 
@@ -364,6 +378,7 @@ impl Builder<'_> {
         };
         let pairs = table.accumulate(places.functions.len(), key);
         let spe = table.spe(places.functions.len(), key);
+        let times = table.times(places.functions.len(), key, Calling::Called);
         let mut members: Vec<Vec<FunctionId>> = vec![Vec::new(); places.functions.len()];
         for (id, &place) in (0..).map(FunctionId).zip(&places.of_function) {
             if place != NONE && table.functions()[id.0 as usize].inclusive.samples > 0 {
@@ -384,9 +399,10 @@ impl Builder<'_> {
                     self.delta(old, before.exclusive, pair.exclusive)
                 }
             });
-            let inclusive = table.has_inclusive().then(|| Cost::new(pair.inclusive, table.whole()));
-            let exclusive = Cost::new(pair.exclusive, table.whole());
-            let view = FunctionView { line, functions, exclusive, inclusive, delta, extra };
+            let inclusive = table.has_inclusive().then(|| table.cost(pair.inclusive));
+            let exclusive = table.cost(pair.exclusive);
+            let view =
+                FunctionView { line, functions, exclusive, inclusive, delta, extra, times: times.get(id).copied() };
             files.entry(file).or_default().functions.push(view);
         }
     }

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_newest_comes_first_and_the_old_recording_is_only_offered() {
-        let defaults = ["perf.data", "*.spt", "*.heatline"];
+        let defaults = ["perf.data", "*.spt", "*.heatline", "uftrace.data"];
         check(&["b.spt", "perf.data", "a.spt", OLD_RECORDING], &defaults, &["b.spt", "perf.data", "a.spt"]);
         check(&["sub/perf.data", "x.txt"], &defaults, &[]);
     }

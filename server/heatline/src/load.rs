@@ -8,7 +8,7 @@ use heatline_profile::{
     AddressSpace, Cancelled, Module, ModuleAddress, ModuleId, Monitor, Problems, Profile, ProfileKind, Rva, Svma,
 };
 use heatline_readers::{Folder, Input, ReadOptions, spt};
-use heatline_symbols::{Image, Locate, Nowhere, SymbolError};
+use heatline_symbols::{Image, Locate, Nowhere, Resolution, SymbolError};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
@@ -241,7 +241,10 @@ fn resolve(
                 let companions = found.path.as_deref().map(|binary| Companions { search, binary });
                 let locate: &dyn Locate = companions.as_ref().map_or(&Nowhere, |companions| companions);
                 match image.resolve_with(&svmas, locate, &phase) {
-                    Ok(resolution) => {
+                    Ok(mut resolution) => {
+                        if profile.kind == ProfileKind::Uftrace {
+                            name_library_calls(&mut resolution);
+                        }
                         problems.append(&resolution.problems);
                         ModuleSymbols::Resolved(resolution)
                     }
@@ -259,6 +262,16 @@ fn resolve(
         all.push(found);
     }
     Ok((symbols, all))
+}
+
+/// Calls of libraries were recorded where the program's linkage table passes them on; what took the time is the function
+/// behind, after which the recorder names them.
+fn name_library_calls(resolution: &mut Resolution) {
+    for function in &mut resolution.functions {
+        if let Some(name) = function.name.strip_suffix("@plt") {
+            function.name = name.to_owned();
+        }
+    }
 }
 
 /// A binary that exists but is another build must never pass in silence.

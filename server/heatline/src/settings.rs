@@ -92,7 +92,7 @@ pub enum HeatScope {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            profiles: ["perf.data", "*.spt", "*.heatline"].map(String::from).into(),
+            profiles: ["perf.data", "*.spt", "*.heatline", "uftrace.data"].map(String::from).into(),
             baseline: None,
             metric: None,
             search: Search::default(),

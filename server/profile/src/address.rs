@@ -65,6 +65,9 @@ pub enum AddressSpace {
     FileOffset,
     /// Distance from the image base ([`Rva`]).
     Rva,
+    /// Distance from where the first segment of an ELF file was mapped, for recorders that keep only the whole range of
+    /// an image. Segments keep their distances in the process, so the distances as linked are the same.
+    FromFirstSegment,
     /// As linked ([`Svma`]).
     Svma,
     /// As in the process ([`Avma`]): no image is known, or, as for the kernel, the image is not a file.

@@ -5,6 +5,7 @@
 
 mod address;
 mod arc;
+mod calls;
 mod event;
 mod merge;
 mod module;
@@ -17,6 +18,7 @@ mod stack;
 
 pub use address::{AddressSpace, Avma, CodeAddress, FileOffset, ModuleAddress, Rva, Svma};
 pub use arc::{BranchArc, CodePlace};
+pub use calls::{CallRow, CallStats, CallTable};
 pub use event::{Event, EventId, Sampling, Unit};
 pub use merge::DifferentKinds;
 pub use module::{BuildId, Identity, Module, ModuleId, ModuleKind, PdbId};

@@ -1,8 +1,8 @@
 //! Adding up several recordings of one kind.
 
 use crate::{
-    BranchArc, CodePlace, EventId, ModuleId, Profile, ProfileKind, SampleFold, SpeRow, SpeTable, StackId, StackNode,
-    Thread, ThreadId,
+    BranchArc, CallRow, CallTable, CodePlace, EventId, ModuleId, Profile, ProfileKind, SampleFold, SpeRow, SpeTable,
+    StackId, StackNode, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -60,6 +60,7 @@ impl Profile {
             thread: row.thread.map(|thread| threads[thread.0 as usize]),
             stats: row.stats.clone(),
         });
+        self.calls = merge_calls(self.calls.take(), other.calls.as_ref(), &stacks, &threads);
         self.problems.append(&other.problems);
         let durations = [self.recording.duration_ns, other.recording.duration_ns];
         self.recording.duration_ns = durations.into_iter().flatten().reduce(u64::saturating_add);
@@ -107,6 +108,30 @@ fn merge_threads(threads: &mut Vec<Thread>, other: &[Thread]) -> Vec<ThreadId> {
         })
     };
     other.iter().map(add).collect()
+}
+
+fn merge_calls(
+    ours: Option<CallTable>,
+    other: Option<&CallTable>,
+    stacks: &[StackId],
+    threads: &[ThreadId],
+) -> Option<CallTable> {
+    let Some(other) = other else { return ours };
+    let mut table = ours.unwrap_or_default();
+    let mut known: FxHashMap<_, usize> =
+        table.rows.iter().enumerate().map(|(at, row)| ((row.stack, row.thread), at)).collect();
+    for row in &other.rows {
+        let thread = row.thread.map(|thread| threads[thread.0 as usize]);
+        let mapped = CallRow { stack: stacks[row.stack.0 as usize], thread, stats: row.stats };
+        match known.get(&(mapped.stack, mapped.thread)) {
+            Some(&at) => table.rows[at].stats += mapped.stats,
+            None => {
+                known.insert((mapped.stack, mapped.thread), table.rows.len());
+                table.rows.push(mapped);
+            }
+        }
+    }
+    Some(table)
 }
 
 fn merge_arcs(

@@ -1,8 +1,8 @@
 //! The profile: all that one recording yields.
 
 use crate::{
-    BranchArc, Event, EventId, Module, ModuleId, Problems, SampleRow, SpeOrigin, SpeTable, StackTable, Tally, Thread,
-    ThreadId,
+    BranchArc, CallTable, Event, EventId, Module, ModuleId, Problems, SampleRow, SpeOrigin, SpeTable, StackTable,
+    Tally, Thread, ThreadId,
 };
 
 /// The format a profile came in.
@@ -72,6 +72,8 @@ pub struct Profile {
     pub arcs: Vec<BranchArc>,
     /// Statistics of Arm SPE records, or of samples of memory accesses, where there are any.
     pub spe: Option<SpeTable>,
+    /// Instrumented calls, where they were recorded. Weights of such a profile are measured and not sampled.
+    pub calls: Option<CallTable>,
     /// How it was recorded.
     pub recording: Recording,
     /// What could not be read.
@@ -90,6 +92,7 @@ impl Profile {
             rows: Vec::new(),
             arcs: Vec::new(),
             spe: None,
+            calls: None,
             recording: Recording::default(),
             problems: Problems::new(),
         }
@@ -136,8 +139,11 @@ impl Profile {
         if clashes { &event.name } else { base }
     }
 
-    /// The number of samples: every record once, whatever events follow from it.
+    /// The number of samples: every record once, whatever events follow from it. Of instrumented calls their number.
     pub fn samples(&self) -> u64 {
+        if let Some(table) = &self.calls {
+            return table.total().calls;
+        }
         let derived = |event: &Event| match self.spe.as_ref().map(|table| table.origin) {
             Some(SpeOrigin::Spe) => event.name.starts_with("spe:") && event.name != "spe:records",
             Some(SpeOrigin::Memory) => event.name.starts_with("mem:"),

@@ -7,6 +7,7 @@
 pub mod perf_data;
 pub mod spe;
 pub mod spt;
+pub mod uftrace;
 
 mod input;
 
@@ -60,6 +61,9 @@ pub enum ReadError {
     /// An SPT file that cannot be used.
     #[error(transparent)]
     Spt(#[from] spt::SptError),
+    /// A uftrace data directory that cannot be used.
+    #[error(transparent)]
+    Uftrace(#[from] uftrace::UftraceError),
     /// Somebody asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -96,12 +100,13 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
                 kind => Err(refuse(kind, &head, "a stream")),
             }
         }
-        Input::Folder(folder) => {
-            if recognise_folder(folder)? == Some(ProfileKind::PerfData) {
-                return Ok(perf_data::read_folder(folder, options, monitor)?);
-            }
-            Err(ReadError::Unrecognised { found: "a folder without a perf.data member `data`".into() })
-        }
+        Input::Folder(folder) => match recognise_folder(folder)? {
+            Some(ProfileKind::PerfData) => Ok(perf_data::read_folder(folder, options, monitor)?),
+            Some(ProfileKind::Uftrace) => Ok(uftrace::read_folder(folder, options, monitor)?),
+            _ => Err(ReadError::Unrecognised {
+                found: "a folder without a perf.data member `data` or a uftrace member `info`".into(),
+            }),
+        },
     }
 }
 
@@ -110,7 +115,11 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
 /// # Errors
 /// If the folder cannot be listed, or its deciding member not be read.
 pub fn recognise_folder(folder: &dyn Folder) -> io::Result<Option<ProfileKind>> {
-    if !folder.names()?.iter().any(|name| name == perf_data::FOLDER_MEMBER) {
+    let names = folder.names()?;
+    if uftrace::recognise(folder, &names)? {
+        return Ok(Some(ProfileKind::Uftrace));
+    }
+    if !names.iter().any(|name| name == perf_data::FOLDER_MEMBER) {
         return Ok(None);
     }
     let head = read_head(&mut folder.open(perf_data::FOLDER_MEMBER)?)?;

@@ -69,8 +69,15 @@ impl Image {
             AddressSpace::Svma => Some(Svma(address.0)),
             AddressSpace::Rva => self.file.base.checked_add(address.0).map(Svma),
             AddressSpace::FileOffset => self.offset_to_svma(address.0),
+            AddressSpace::FromFirstSegment => self.first_segment().checked_add(address.0).map(Svma),
             AddressSpace::Avma => None,
         }
+    }
+
+    /// The link-time address of the page that the first segment begins in.
+    fn first_segment(&self) -> u64 {
+        const PAGE: u64 = 4096;
+        self.file.segments.iter().map(|segment| segment.address).min().unwrap_or(0) / PAGE * PAGE
     }
 
     /// Whether the instruction before an address is a call, as it is with return addresses. `None` where the code is

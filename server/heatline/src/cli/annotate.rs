@@ -6,7 +6,7 @@ use super::report::write_heading;
 use super::session::Session;
 use anyhow::Context;
 use clap::Args;
-use heatline_annotate::text::{FEWEST_SAMPLES, samples};
+use heatline_annotate::text::share;
 use heatline_annotate::{Annotations, Cost, FileId, FileView, LineView};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -218,10 +218,7 @@ impl Paint {
 
     fn line(&self, out: &mut dyn Write, line: Option<&LineView>, number: u32, text: &str) -> io::Result<()> {
         let cell = |cost: Option<Cost>| match cost {
-            Some(cost) if cost.samples > 0 && cost.share() >= self.threshold => match cost.percent {
-                Some(percent) if cost.samples >= FEWEST_SAMPLES => percent.to_string(),
-                _ => samples(cost.samples),
-            },
+            Some(cost) if cost.samples > 0 && cost.share() >= self.threshold => share(&cost),
             _ => String::new(),
         };
         let heat = line.filter(|line| self.colour && line.exclusive.samples > 0).map_or(0, |line| line.level);

@@ -3,6 +3,7 @@
 mod document;
 mod spe;
 mod table;
+mod times;
 
 use super::options::{Format, ProfileArgs};
 use super::output::{print, print_json};
@@ -128,8 +129,13 @@ fn event_rows(session: &Session) -> Vec<ReportRow> {
     events
         .map(|event| {
             let selection = Selection { metric: Metric::sum(event), ..session.table.selection().clone() };
-            let exclusive = CostTable::new(Arc::clone(model), selection).selected();
-            ReportRow { row: Row { exclusive, ..Row::default() }, event: Some(event), calls: None }
+            let table = CostTable::new(Arc::clone(model), selection);
+            let times = table.times_of_all().map(Box::new);
+            ReportRow {
+                row: Row { exclusive: table.selected(), times, ..Row::default() },
+                event: Some(event),
+                calls: None,
+            }
         })
         .collect()
 }

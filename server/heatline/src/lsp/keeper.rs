@@ -574,5 +574,5 @@ async fn finish(showing: Option<Option<tokio::task::JoinHandle<()>>>) {
 
 fn summary(shown: &Shown) -> String {
     let name = shown.kept.path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}: {} of {}", heatline_annotate::text::samples(shown.samples), shown.metric)
+    format!("{name}: {} of {}", heatline_annotate::text::extent(shown.kept.loaded.model.profile()), shown.metric)
 }

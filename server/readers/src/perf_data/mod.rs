@@ -11,7 +11,7 @@ mod accesses;
 pub(crate) mod attr;
 mod blocks;
 mod branches;
-mod bytes;
+pub(crate) mod bytes;
 mod chains;
 mod compressed;
 mod deferred;

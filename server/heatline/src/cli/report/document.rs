@@ -2,6 +2,7 @@
 
 use super::ReportRow;
 use super::spe::SpeJson;
+use super::times::{CallTimeJson, TimedJson};
 use crate::cli::output::{CostJson, ProblemJson, problems_json};
 use crate::cli::session::Session;
 use heatline_annotate::text;
@@ -104,6 +105,15 @@ pub struct RowJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     mem: Option<SpeJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    elapsed: Option<TimedJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<TimedJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<u64>,
+    /// How long those calls took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_time: Option<CallTimeJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     callers: Option<Vec<CallJson>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     callees: Option<Vec<CallJson>>,
@@ -194,6 +204,8 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow
     let profile = model.profile();
     let thread = row.thread.map(|id| profile.thread(id));
     let origin = profile.spe.as_ref().map(|table| table.origin).unwrap_or_default();
+    let times = row.times.as_deref();
+    let stats = times.and_then(|times| times.calls);
     let exclusive = event.is_some() || row.thread.is_some() || session.table.has_exclusive();
     RowJson {
         event: event.map(|id| profile.metric_id(id).to_owned()),
@@ -209,6 +221,10 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow
         inclusive: row.inclusive.map(CostJson::from),
         spe: row.spe.as_deref().filter(|_| origin == SpeOrigin::Spe).map(SpeJson::from),
         mem: row.spe.as_deref().filter(|_| origin == SpeOrigin::Memory).map(SpeJson::from),
+        elapsed: times.map(|times| times.elapsed.into()),
+        application: times.and_then(|times| times.application).map(TimedJson::from),
+        calls: stats.map(|stats| stats.calls),
+        call_time: stats.as_ref().and_then(CallTimeJson::of),
         callers: edges.as_ref().map(|edges| calls(session, &edges.callers)),
         callees: edges.as_ref().map(|edges| calls(session, &edges.callees)),
     }

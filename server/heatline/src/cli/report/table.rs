@@ -1,11 +1,11 @@
 //! The tables of `heatline report`: for people, and as comma-separated values.
 
-use super::{ReportRow, document};
+use super::{ReportRow, document, times};
 use crate::cli::output::{Table, colour};
 use crate::cli::session::Session;
-use heatline_annotate::text::{amount, count, coverage_sentence, recording, samples};
+use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
 use heatline_annotate::{Call, CallBasis, Cost, Party};
-use heatline_profile::{EventId, Percent, ProfileKind, round};
+use heatline_profile::{CallTable, EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
 
@@ -18,8 +18,10 @@ pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: u
             "calls are recorded branches into functions; their samples say how often they were taken, not for how long\n"
         )?;
     }
-    let mut table =
-        Table::new(&[">exclusive", ">inclusive", ">samples", "event", "thread", "function", "source", "module"]);
+    let mut headings = vec![">exclusive", ">inclusive", ">samples"];
+    headings.extend(times::HEADINGS);
+    headings.extend(["event", "thread", "function", "source", "module"]);
+    let mut table = Table::new(&headings);
     for row in shown {
         table.push(cells(session, row));
         for (arrow, calls) in row.calls.iter().flat_map(|calls| [("  ← ", &calls.callers), ("  → ", &calls.callees)])
@@ -45,7 +47,7 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let total = session.table.total();
     let weight = amount(total.weight, profile.event(metric.event).unit);
     let (path, id) = (session.loaded.path.display(), metric.id(profile));
-    writeln!(out, "{path} · {id} · {} · {weight}", samples(total.samples))?;
+    writeln!(out, "{path} · {id} · {} · {weight}", extent(session))?;
     let coverage = session.table.coverage();
     let base = if session.table.selection().filter.relative { "what the filters leave" } else { "all samples" };
     writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
@@ -64,6 +66,12 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     writeln!(out)
 }
 
+/// What stands behind the shown numbers.
+fn extent(session: &Session) -> String {
+    let profile = session.loaded.model.profile();
+    if session.table.is_measured() { text::extent(profile) } else { samples(session.table.total().samples) }
+}
+
 /// So many callers and callees are shown with a function.
 const MOST_CALLS: usize = 5;
 
@@ -74,14 +82,15 @@ fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
         Party::Function(id) => (shorten(&model.function(id).name), model.function(id).module),
         Party::Unnamed(module) => ("[no symbol]".to_owned(), module),
     };
-    let mut cells = vec![String::new(); 8];
+    let mut cells = vec![String::new(); 8 + times::HEADINGS.len()];
     // How often a branch was taken is no share of what was sampled.
     if session.table.call_basis() == Some(CallBasis::Stacks) {
         cells[1] = call.cost.percent.map_or_else(String::new, |percent| percent.to_string());
     }
     cells[2] = count(call.cost.samples);
-    cells[5] = format!("{arrow}{name}");
-    cells[7] = model.profile().module(module).base_name().to_owned();
+    let after = 3 + times::HEADINGS.len();
+    cells[after + 2] = format!("{arrow}{name}");
+    cells[after + 4] = model.profile().module(module).base_name().to_owned();
     cells
 }
 
@@ -97,16 +106,34 @@ fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<Str
         _ => String::new(),
     };
     let thread = row.thread.map(|id| profile.thread(id));
-    vec![
+    let own = [
         if exclusive { percent(row.exclusive) } else { String::new() },
         row.inclusive.map_or_else(String::new, percent),
         count(row.inclusive.unwrap_or(row.exclusive).samples),
+    ];
+    // Of what has times the share of the metric is among them, unless it is another.
+    let own = match (&row.times, is_time(session)) {
+        (Some(_), true) if event.is_none() => Default::default(),
+        (Some(_), _) if session.table.is_measured() && event.is_none() => {
+            [own[0].clone(), own[1].clone(), String::new()]
+        }
+        _ => own,
+    };
+    let rest = [
         event.map_or_else(String::new, |id| profile.metric_id(id).to_owned()),
         thread.map_or_else(String::new, |t| format!("{} {}/{}", t.comm, t.pid, t.tid)),
         row.function.map_or_else(String::new, |id| format!("{}{inlined}", shorten(&model.function(id).name))),
         source,
         row.module.map_or_else(String::new, |id| profile.module(id).base_name().to_owned()),
-    ]
+    ];
+    let times = row.times.as_deref().filter(|_| event.is_none());
+    own.into_iter().chain(times::cells(times)).chain(rest).collect()
+}
+
+/// Whether the metric is one of the times that rows have anyway.
+fn is_time(session: &Session) -> bool {
+    let metric = session.table.selection().metric.id(session.loaded.model.profile());
+    session.table.is_measured() && [CallTable::ELAPSED, CallTable::APPLICATION].contains(&metric.as_str())
 }
 
 /// The most characters of a name in a table; JSON and CSV have all.
@@ -126,7 +153,7 @@ fn shorten(name: &str) -> String {
 
 /// All values of the rows, unrounded.
 pub fn csv(session: &Session, rows: &[ReportRow]) -> Table {
-    let mut table = Table::new(&[
+    let mut headings = vec![
         "event",
         "pid",
         "tid",
@@ -141,7 +168,9 @@ pub fn csv(session: &Session, rows: &[ReportRow]) -> Table {
         "inclusive_weight",
         "inclusive_percent",
         "inclusive_samples",
-    ]);
+    ];
+    headings.extend(times::COLUMNS);
+    let mut table = Table::new(&headings);
     let number = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
     let cost = |cost: Option<Cost>| match cost {
         Some(cost) => [cost.weight.0.to_string(), cost.share().to_string(), cost.samples.to_string()],
@@ -161,6 +190,7 @@ pub fn csv(session: &Session, rows: &[ReportRow]) -> Table {
         ];
         row.extend(cost(json.exclusive.map(|_| report_row.row.exclusive)));
         row.extend(cost(report_row.row.inclusive));
+        row.extend(times::values(report_row.row.times.as_deref()));
         table.push(row);
     }
     table.drop_empty();

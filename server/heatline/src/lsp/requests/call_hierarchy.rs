@@ -4,7 +4,7 @@
 use super::locate::Locator;
 use crate::lsp::shown::Shown;
 use crate::lsp::state::State;
-use heatline_annotate::text::{self, samples};
+use heatline_annotate::text;
 use heatline_annotate::{Call, CallBasis, Calls, FunctionId, Party};
 use heatline_profile::Percent;
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ impl OfItem {
         calls.iter().map(move |call| {
             let mut parts = vec![text::call(&call.cost, basis)];
             // With few samples their number is all there is to say.
-            if call.cost.samples >= text::FEWEST_SAMPLES && basis != Some(CallBasis::Branches) {
-                parts.push(samples(call.cost.samples));
+            if (call.cost.measured || call.cost.samples >= text::FEWEST_SAMPLES) && basis != Some(CallBasis::Branches) {
+                parts.extend(text::sampled(&call.cost));
                 let part = whole.and_then(|whole| Percent::of(call.cost.weight, whole));
                 parts.extend(part.map(|part| format!("{part} of {of}")));
             }
