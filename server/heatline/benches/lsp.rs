@@ -3,10 +3,15 @@
 //! Makes a program of that size, records it, starts the server that was built for benchmarks and asks it. The same is
 //! asked of clangd (`clangd-19`, else `clangd`) on the same file, where there is one and it has such a request. Prints
 //! median and 99th percentile, and the processor time that the server used, which says more on a busy machine.
+//!
+//! First it says how long the first hint takes from the start of the server, over recordings of 10 and 160 MB of the same
+//! program.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark records, starts servers and prints")]
 
 #[path = "../../../tests/protocol/client.rs"]
 mod client;
+#[path = "../../readers/benches/generate/mod.rs"]
+mod generate;
 
 use client::{Client, all_of};
 use serde_json::{Value, json};
@@ -24,6 +29,7 @@ fn main() {
     let root = folder.path().canonicalize().expect("a folder");
     record(&root);
     let source = root.join("long.c");
+    [62_500, 1_000_000].into_iter().for_each(|samples| first_hint(&root, samples));
     let mut ours = Client::begin(&root, json!({ "general": { "positionEncodings": ["utf-16"] } }));
     let (uri, text) = ours.open(&source);
     let hints = ours.hints(&uri).len();
@@ -34,6 +40,37 @@ fn main() {
         Some(name) => measure_clangd(name, &root, &source),
         None => println!("clangd: not installed"),
     }
+}
+
+/// Opens a workspace of the program's source and a generated recording of so many samples; says when the first hints came.
+fn first_hint(program: &Path, samples: u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a folder");
+    let source = root.join("long.c");
+    std::fs::copy(program.join("long.c"), &source).expect("room for the source");
+    let text = generate::text_of(&program.join("long")).expect("an ELF binary");
+    let plan = generate::Plan { samples, texts: vec![text], ..generate::Plan::default() };
+    generate::write(&root.join("perf.data"), &plan).expect("room for the recording");
+    let size = std::fs::metadata(root.join("perf.data")).map_or(0, |file| file.len());
+    let mut times: Vec<Duration> = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            let mut client = Client::begin(&root, json!({}));
+            let (uri, _) = client.open(&source);
+            assert!(!client.hints(&uri).is_empty(), "hints come");
+            let time = start.elapsed();
+            client.end();
+            time
+        })
+        .collect();
+    times.sort_unstable();
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    println!(
+        "first hint of {:3.0} MB: fastest {:.0} ms, median {:.0} ms",
+        size as f64 / 1e6,
+        millis(times[0]),
+        millis(times[2])
+    );
 }
 
 /// Writes, builds and records a program with `LINES` lines, of which about `COSTED` are sampled.
