@@ -4,10 +4,11 @@ use super::{ReportRow, document, times};
 use crate::cli::output::{Table, colour};
 use crate::cli::session::Session;
 use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
-use heatline_annotate::{Call, CallBasis, Cost, Party};
+use heatline_annotate::{Call, CallBasis, Cost, Party, short_name};
 use heatline_profile::{CallTable, EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Writes the rows that are shown, of `all` rows.
 pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: usize) -> io::Result<()> {
@@ -79,7 +80,9 @@ const MOST_CALLS: usize = 5;
 fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
     let model = &session.loaded.model;
     let (name, module) = match call.party {
-        Party::Function(id) => (shorten(&model.function(id).name), model.function(id).module),
+        Party::Function(id) => {
+            (short_name(&model.function(id).name, LONGEST_NAME).into_owned(), model.function(id).module)
+        }
         Party::Unnamed(module) => ("[no symbol]".to_owned(), module),
     };
     let mut cells = vec![String::new(); 8 + times::HEADINGS.len()];
@@ -100,9 +103,9 @@ fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<Str
     let percent = |cost: Cost| cost.percent.map_or_else(String::new, |percent: Percent| percent.to_string());
     let exclusive = event.is_some() || row.thread.is_some() || session.table.has_exclusive();
     let inlined = if row.inlined { " (inlined)" } else { "" };
-    let source = match (row.file, row.line) {
-        (Some(file), Some(line)) => format!("{}:{line}", model.file(file).path),
-        (Some(file), None) => model.file(file).path.clone(),
+    let source = match (row.file.map(|file| from_here(&model.file(file).path)), row.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file,
         _ => String::new(),
     };
     let thread = row.thread.map(|id| profile.thread(id));
@@ -122,7 +125,8 @@ fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<Str
     let rest = [
         event.map_or_else(String::new, |id| profile.metric_id(id).to_owned()),
         thread.map_or_else(String::new, |t| format!("{} {}/{}", t.comm, t.pid, t.tid)),
-        row.function.map_or_else(String::new, |id| format!("{}{inlined}", shorten(&model.function(id).name))),
+        row.function
+            .map_or_else(String::new, |id| format!("{}{inlined}", short_name(&model.function(id).name, LONGEST_NAME))),
         source,
         row.module.map_or_else(String::new, |id| profile.module(id).base_name().to_owned()),
     ];
@@ -139,16 +143,11 @@ fn is_time(session: &Session) -> bool {
 /// The most characters of a name in a table; JSON and CSV have all.
 const LONGEST_NAME: usize = 72;
 
-/// A name that fits a column: what is in the middle of a long one is left out.
-fn shorten(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= LONGEST_NAME {
-        return name.to_owned();
-    }
-    let half = (LONGEST_NAME - 1) / 2;
-    let head: String = name.chars().take(half).collect();
-    let tail: String = name.chars().skip(count - half).collect();
-    format!("{head}…{tail}")
+/// A path as seen from the current folder, if it is below it.
+fn from_here(path: &str) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.as_ref().and_then(|here| Path::new(path).strip_prefix(here).ok());
+    below.map_or_else(|| path.to_owned(), |below| below.display().to_string())
 }
 
 /// All values of the rows, unrounded.
