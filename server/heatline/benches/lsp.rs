@@ -42,12 +42,10 @@ fn main() {
     }
 }
 
-/// Opens a workspace of the program's source and a generated recording of so many samples; says when the first hints came.
+/// Opens a workspace with a generated recording of so many samples, and the program's source; says when the first hints came.
 fn first_hint(program: &Path, samples: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().canonicalize().expect("a folder");
-    let source = root.join("long.c");
-    std::fs::copy(program.join("long.c"), &source).expect("room for the source");
     let text = generate::text_of(&program.join("long")).expect("an ELF binary");
     let plan = generate::Plan { samples, texts: vec![text], ..generate::Plan::default() };
     generate::write(&root.join("perf.data"), &plan).expect("room for the recording");
@@ -56,7 +54,7 @@ fn first_hint(program: &Path, samples: u64) {
         .map(|_| {
             let start = Instant::now();
             let mut client = Client::begin(&root, json!({}));
-            let (uri, _) = client.open(&source);
+            let (uri, _) = client.open(&program.join("long.c"));
             assert!(!client.hints(&uri).is_empty(), "hints come");
             let time = start.elapsed();
             client.end();
