@@ -1,6 +1,7 @@
 //! Formats, errors and exit status.
 
 use super::lab::{heatline, report};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 fn example() -> PathBuf {
@@ -158,4 +159,45 @@ fn the_settings_file_beside_the_profile_is_read_and_the_command_line_wins() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("odd"));
     std::fs::write(folder.path().join("heatline.toml"), "search.debugDirs = [\"elsewhere\"]\nnonsense").unwrap();
     assert!(functions(&[]) > 0);
+}
+
+/// The lines of a dump of the example with these options, the file being read or written into standard input.
+fn dump(through_a_pipe: bool, options: &[&str]) -> Vec<Value> {
+    let profile = example();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_heatline"));
+    command.args(["dump", "--format", "json"]).args(options);
+    match through_a_pipe {
+        true => command.arg("-").stdin(std::fs::File::open(&profile).expect("the example")),
+        false => command.arg(&profile),
+    };
+    let output = command.output().expect("the built binary");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
+}
+
+#[test]
+fn a_dump_of_standard_input_has_the_records_of_the_file() {
+    // Names of events come behind the records.
+    let record = |mut line: Value| {
+        let mut record = line.get_mut("perf")?.take();
+        record.as_object_mut()?.remove("event");
+        Some(record)
+    };
+    let records = |lines: Vec<Value>| lines.into_iter().filter_map(record).collect::<Vec<_>>();
+    let (piped, file) = (records(dump(true, &[])), records(dump(false, &[])));
+    assert!(file.len() > 100);
+    assert!(piped == file, "{} records and {} differ", piped.len(), file.len());
+}
+
+#[test]
+fn a_dump_of_some_threads_has_the_records_that_name_them() {
+    let samples = |lines: &[Value]| -> Vec<Value> {
+        lines.iter().map(|line| line["perf"].clone()).filter(|record| record["type"] == "SAMPLE").collect()
+    };
+    let all = samples(&dump(false, &[]));
+    let tid = all[all.len() / 2]["tid"].as_i64().expect("a thread");
+    let wanted: Vec<Value> = all.iter().filter(|record| record["tid"] == tid).cloned().collect();
+    assert!(wanted.len() < all.len());
+    assert_eq!(samples(&dump(false, &["--tid", &tid.to_string()])), wanted);
 }

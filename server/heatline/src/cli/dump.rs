@@ -1,5 +1,6 @@
 //! `heatline dump`: what is in a file, record by record.
 
+use super::dump_filter::DumpFilter;
 use super::options::{Format, cpu_list, raw_module, time_range};
 use super::progress::Bar;
 use crate::load::{profile_at, read_profile};
@@ -8,7 +9,7 @@ use clap::Args;
 use heatline_profile::{ProfileKind, Silent};
 use heatline_readers::{Input, ReadOptions, perf_data, spe, spt};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,9 +20,11 @@ use std::sync::{Arc, Mutex, PoisonError};
   heatline dump app.spt --header --progid    only some of it; /header /progid say the same
   heatline dump perf.data                    every record, and Arm SPE records where there are any
   heatline dump perf.data --format json      one object per line
-  heatline dump perf.data --packets          Arm SPE packets too")]
+  heatline dump perf.data --packets          Arm SPE packets too
+  heatline dump perf.data --tid 7,8          only records that name these threads
+  perf record -o - ./app | heatline dump -   records as they come")]
 pub struct DumpArgs {
-    /// The profile.
+    /// The profile ("-": standard input). What comes through a pipe is written as it comes.
     profile: PathBuf,
     /// SPT: the header's fields.
     #[arg(long)]
@@ -47,12 +50,34 @@ pub struct DumpArgs {
     /// Only records between two times of the recording's clock, in seconds; either may be missing.
     #[arg(long, value_name = "A,B")]
     time: Option<String>,
+    /// Only records of these processes (comma-separated).
+    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    pid: Vec<i64>,
+    /// Only records of these threads (comma-separated).
+    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    tid: Vec<i64>,
+    /// Only records of threads of these names (comma-separated).
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    comm: Vec<String>,
     /// The binary at BASE, for raw SPE buffers. May be repeated.
     #[arg(long, value_name = "PATH@BASE")]
     module: Vec<String>,
     /// How to write; JSON is one object per line.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+impl DumpArgs {
+    fn filter(&self) -> anyhow::Result<DumpFilter> {
+        Ok(DumpFilter {
+            time: self.time.as_deref().map(time_range).transpose()?,
+            cpus: self.cpu.as_deref().map(cpu_list).transpose()?,
+            pids: self.pid.clone(),
+            tids: self.tid.clone(),
+            comms: self.comm.clone(),
+            ..DumpFilter::default()
+        })
+    }
 }
 
 /// Options as Microsoft's SPTDump spells them, `/header` for `--header`, in the arguments of `heatline dump`.
@@ -76,10 +101,55 @@ pub fn run(args: DumpArgs) -> anyhow::Result<()> {
     if args.format == Format::Csv {
         bail!("--format csv: records of different kinds make no table; use json");
     }
-    match kind_of(&path)? {
-        Some(ProfileKind::Spt) => dump_spt(&path, &args),
-        kind => dump_records(&path, kind, &args),
+    let mut source = Source::open(&path)?;
+    match source.kind {
+        Some(ProfileKind::Spt) => dump_spt(&path, &mut source, &args),
+        _ => dump_records(&path, &mut source, &args),
     }
+}
+
+/// Where a profile comes from, of which the front was looked at.
+struct Source {
+    input: Bytes,
+    kind: Option<ProfileKind>,
+}
+
+enum Bytes {
+    /// A folder, which is opened by its path.
+    Folder,
+    File(File),
+    /// Something that cannot be read twice, with its front.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Source {
+    fn open(path: &Path) -> anyhow::Result<Source> {
+        let name = || path.display().to_string();
+        if path.is_dir() {
+            return Ok(Source { input: Bytes::Folder, kind: None });
+        }
+        let mut stream: Box<dyn Read + Send> = if path.as_os_str() == "-" {
+            Box::new(io::stdin())
+        } else {
+            let mut file = File::open(path).with_context(name)?;
+            if file.metadata().with_context(name)?.is_file() {
+                let kind = heatline_readers::recognise(&front(&mut file).with_context(name)?);
+                file.rewind().with_context(name)?;
+                return Ok(Source { input: Bytes::File(file), kind });
+            }
+            Box::new(file)
+        };
+        let head = front(&mut stream).with_context(name)?;
+        let kind = heatline_readers::recognise(&head);
+        Ok(Source { input: Bytes::Stream(Box::new(io::Cursor::new(head).chain(stream))), kind })
+    }
+}
+
+/// As many bytes as decide what a file is.
+fn front(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(heatline_readers::HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// A line of a perf.data dump.
@@ -99,6 +169,14 @@ struct Out {
     writer: io::BufWriter<io::Stdout>,
     failed: Option<io::Error>,
     any: bool,
+    filter: DumpFilter,
+}
+
+/// Whether the filters of a dump let a record pass.
+fn wants(out: &Mutex<Out>, record: &impl serde::Serialize) -> bool {
+    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+    out.any = true;
+    out.filter.is_empty() || serde_json::to_value(record).is_ok_and(|record| out.filter.passes(&record))
 }
 
 impl Out {
@@ -110,23 +188,22 @@ impl Out {
     }
 }
 
-fn kind_of(path: &Path) -> anyhow::Result<Option<ProfileKind>> {
-    if path.is_dir() {
-        return Ok(None);
+fn dump_spt(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Result<()> {
+    if !args.filter()?.is_empty() {
+        bail!(
+            "an SPT file knows no times, processors, processes or threads; leave out --time, --cpu, --pid, --tid and --comm"
+        );
     }
-    let mut head = Vec::new();
-    let file = File::open(path).with_context(|| path.display().to_string())?;
-    file.take(heatline_readers::HEAD as u64).read_to_end(&mut head).with_context(|| path.display().to_string())?;
-    Ok(heatline_readers::recognise(&head))
-}
-
-fn dump_spt(path: &Path, args: &DumpArgs) -> anyhow::Result<()> {
-    let mut file = File::open(path).with_context(|| path.display().to_string())?;
+    let input = match &mut source.input {
+        Bytes::File(file) => Input::File(file),
+        Bytes::Stream(stream) => Input::Stream(stream),
+        Bytes::Folder => bail!("{}: expected a file, found a folder", path.display()),
+    };
     let chosen = spt::Views { header: args.header, strings: args.strtab, programs: args.progid, events: args.event };
     let views = if args.all || chosen == spt::Views::default() { spt::Views::ALL } else { chosen };
     let format = if args.format == Format::Json { spt::DumpFormat::Json } else { spt::DumpFormat::Text };
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let outcome = spt::dump(Input::File(&mut file), &mut out, views, format, &spt::Options::default(), &Silent);
+    let outcome = spt::dump(input, &mut out, views, format, &spt::Options::default(), &Silent);
     let flushed = out.flush();
     let damaged = outcome.with_context(|| path.display().to_string())?;
     flushed.context("standard output")?;
@@ -137,17 +214,26 @@ fn dump_spt(path: &Path, args: &DumpArgs) -> anyhow::Result<()> {
 }
 
 /// Records are written as they are read; what could not be written ends the output, not the reading.
-fn dump_records(path: &Path, kind: Option<ProfileKind>, args: &DumpArgs) -> anyhow::Result<()> {
+fn dump_records(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Result<()> {
     let json = args.format == Format::Json;
     let writer = io::BufWriter::with_capacity(1 << 16, io::stdout());
-    let out = Arc::new(Mutex::new(Out { writer, failed: None, any: false }));
+    let out = Arc::new(Mutex::new(Out { writer, failed: None, any: false, filter: args.filter()? }));
     let lock = |out: &Mutex<Out>, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         out.lock().unwrap_or_else(PoisonError::into_inner).write(|writer| write(writer));
     };
     let (spe_out, record_out, feature_out) = (Arc::clone(&out), Arc::clone(&out), Arc::clone(&out));
-    let sink = spe::Sink::new(args.packets, move |item| lock(&spe_out, &|writer| write_item(writer, &item, json)));
+    let sink = spe::Sink::new(args.packets, move |item| {
+        if match &item {
+            spe::Item::Record(record) => wants(&spe_out, &**record),
+            _ => true,
+        } {
+            lock(&spe_out, &|writer| write_item(writer, &item, json));
+        }
+    });
     let records = perf_data::RecordSink::new(move |record| {
-        lock(&record_out, &|writer| write_item(writer, &PerfRecord { perf: record }, json));
+        if wants(&record_out, record) {
+            lock(&record_out, &|writer| write_item(writer, &PerfRecord { perf: record }, json));
+        }
     });
     let records = records.with_features(move |feature| {
         lock(&feature_out, &|writer| write_item(writer, &PerfFeature { feature }, json));
@@ -163,7 +249,11 @@ fn dump_records(path: &Path, kind: Option<ProfileKind>, args: &DumpArgs) -> anyh
         },
         ..ReadOptions::default()
     };
-    let profile = read_profile(path, &options, &Bar::new())?;
+    let profile = match &mut source.input {
+        Bytes::Stream(stream) => heatline_readers::read(Input::Stream(stream), &options, &Silent)
+            .with_context(|| path.display().to_string())?,
+        _ => read_profile(path, &options, &Bar::new())?,
+    };
     super::output::warn(&profile.problems);
     let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
     let flushed = out.writer.flush();
@@ -171,7 +261,7 @@ fn dump_records(path: &Path, kind: Option<ProfileKind>, args: &DumpArgs) -> anyh
         return Err(error).context("standard output");
     }
     if !out.any {
-        let kind = kind.map_or("file", ProfileKind::name);
+        let kind = source.kind.map_or("file", ProfileKind::name);
         bail!("{}: no records in this {kind}", path.display());
     }
     Ok(())

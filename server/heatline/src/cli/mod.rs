@@ -3,6 +3,7 @@
 
 mod annotate;
 mod dump;
+mod dump_filter;
 mod export;
 mod options;
 mod output;

@@ -20,11 +20,20 @@ pub(crate) mod feature {
     pub const TOTAL_MEMORY: u32 = 10;
     pub const COMMAND_LINE: u32 = 11;
     pub const EVENT_DESCRIPTION: u32 = 12;
+    pub const CPU_TOPOLOGY: u32 = 13;
+    pub const NUMA_TOPOLOGY: u32 = 14;
     pub const PMU_MAPPINGS: u32 = 16;
+    pub const GROUP_DESCRIPTION: u32 = 17;
+    pub const CACHE: u32 = 20;
     pub const SAMPLE_TIME: u32 = 21;
+    pub const MEMORY_TOPOLOGY: u32 = 22;
     pub const CLOCK_ID: u32 = 23;
+    pub const DIRECTORY: u32 = 24;
+    pub const COMPRESSED: u32 = 27;
+    pub const CPU_CAPABILITIES: u32 = 28;
     pub const CLOCK_DATA: u32 = 29;
     pub const HYBRID: u32 = 30;
+    pub const UNIT_CAPABILITIES: u32 = 31;
 }
 
 /// An event as the event-description section has it.
@@ -44,15 +53,20 @@ pub(crate) struct Features {
     pub cpu_id: Option<String>,
     /// The names of performance units by the type of their events.
     pub units: Vec<(u32, String)>,
+    /// How many processors the machine may have.
+    pub cpus: Option<u32>,
     /// Who is told of the sections, one by one.
     pub sink: Option<RecordSink>,
 }
 
 impl Features {
     /// Tells the sink of a section, if it wants to know.
-    pub fn tell(&self, number: u32, offset: u64, bytes: &[u8], order: Order) {
+    pub fn tell(&mut self, number: u32, offset: u64, bytes: &[u8], order: Order) {
+        if number == feature::CPU_COUNT {
+            self.cpus = Cursor::new(bytes, order).u32();
+        }
         if let Some(sink) = &self.sink
-            && let Some(fact) = facts::describe(number, offset, bytes, order)
+            && let Some(fact) = facts::describe(number, offset, bytes, order, self.cpus)
         {
             sink.take_feature(&fact);
         }
@@ -119,6 +133,24 @@ impl Features {
         self.recording.cpu = self.recording.cpu.or(self.cpu_id);
         self.recording
     }
+}
+
+/// The events of the event-description section, up to the first that is damaged.
+pub(super) fn described_events(cursor: &mut Cursor<'_>, order: Order) -> Vec<Described> {
+    let size = |cursor: &mut Cursor<'_>| Some((cursor.u32()?, usize::try_from(cursor.u32()?).ok()?));
+    let Some((count, attr_size)) = size(cursor) else { return Vec::new() };
+    (0..count).map_while(|_| described_event(cursor, attr_size, order)).collect()
+}
+
+/// The entries of the build-id section, up to the first that is damaged.
+pub(super) fn build_ids_of(bytes: &[u8], order: Order) -> Vec<(String, BuildId)> {
+    let mut cursor = Cursor::new(bytes, order);
+    let mut all = Vec::new();
+    while let Some(entry) = Some(()).filter(|()| !cursor.rest().is_empty()).and_then(|()| build_id_record(&mut cursor))
+    {
+        all.extend(entry);
+    }
+    all
 }
 
 fn described_event(cursor: &mut Cursor<'_>, attr_size: usize, order: Order) -> Option<Described> {

@@ -32,6 +32,7 @@ mod queue;
 mod scanner;
 mod session;
 pub(crate) mod state;
+mod topology;
 #[allow(dead_code)] // Offers decoders of trace data more than each of them uses.
 pub(crate) mod trace;
 mod unwind;

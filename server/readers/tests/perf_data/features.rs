@@ -90,4 +90,38 @@ fn recorded_facts_are_those_that_perf_shows() {
     assert_eq!(seconds(&of("SAMPLE_TIME")["first"]), fact("time of first sample"));
     assert_eq!(seconds(&of("SAMPLE_TIME")["last"]), fact("time of last sample"));
     assert_eq!(of("CLOCK_DATA")["clock"], 1);
+    let texts = |name: &str, field: &str| -> Vec<String> {
+        let all = of(name)[field].as_array().unwrap_or_else(|| panic!("no {field} of {name}"));
+        all.iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let facts = |label: &str| -> Vec<String> {
+        let of_label =
+            |line: &str| Some(line.strip_prefix(&format!("# {label}"))?.trim_start_matches([' ', ':']).to_owned());
+        shown.lines().filter_map(of_label).collect()
+    };
+    assert_eq!(texts("CPU_TOPOLOGY", "packages"), facts("sibling sockets"));
+    assert_eq!(texts("CPU_TOPOLOGY", "cores"), facts("sibling threads"));
+    assert_eq!(texts("CPU_TOPOLOGY", "dies"), facts("sibling dies"));
+    let places = facts("CPU ");
+    let place = |text: &String| {
+        text.replace(": Core ID", ": core").replace(", Die ID", " die").replace(", Socket ID", " package")
+    };
+    let places: Vec<String> = places.iter().filter(|text| text.contains("Core ID")).map(place).collect();
+    assert_eq!(texts("CPU_TOPOLOGY", "processors"), places);
+    assert_eq!(texts("PMU_MAPPINGS", "units").join(", "), facts("pmu mappings").join(", "));
+    let node = &facts("node0 cpu list")[0];
+    assert!(texts("NUMA_TOPOLOGY", "nodes")[0].ends_with(&format!("processors {node}")));
+    let caches = facts(" L");
+    for (ours, perf) in texts("CACHE", "caches").iter().zip(&caches) {
+        let words = |text: &str| text.split([' ', ',']).filter(|w| !w.is_empty()).take(4).collect::<Vec<_>>().join(" ");
+        assert_eq!(words(ours), words(&format!("L{perf}")));
+    }
+    assert_eq!(texts("CACHE", "caches").len(), caches.len());
+    let memory = texts("MEM_TOPOLOGY", "nodes");
+    let blocks: Vec<&str> = memory.iter().map(|node| node.rsplit(' ').next().unwrap()).collect();
+    let theirs = facts("   0 [");
+    assert!(theirs[0].ends_with(blocks[0]), "{memory:?} {theirs:?}");
+    let ids = run(perf(&scratch).args(["buildid-list", "-i"]).arg(&data));
+    assert_eq!(texts("BUILD_ID", "build_ids"), ids.lines().collect::<Vec<_>>());
+    assert!(texts("EVENT_DESC", "events")[0].starts_with("cpu-clock:u: ids "));
 }

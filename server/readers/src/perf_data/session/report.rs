@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::perf_data::blocks::End;
-use heatline_profile::{BuildId, FileOffset, ModuleKind, Problems, Profile};
+use heatline_profile::{BuildId, FileOffset, ModuleId, ModuleKind, Problems, Profile};
 use std::collections::BTreeSet;
 
 /// Problems that are counted without a text each.
@@ -132,10 +132,12 @@ impl Session<'_> {
         }
     }
 
-    /// Binaries whose unwind information was needed.
+    /// Binaries whose unwind information was needed: those that code ran in. What else is mapped into a process is
+    /// data, or nothing that has a file.
     pub(super) fn note_missing_binaries(&mut self) {
         let Some(unwinding) = &self.folding.unwinding else { return };
-        for id in unwinding.missing() {
+        let ran: BTreeSet<ModuleId> = self.folding.stacks.nodes().iter().map(|node| node.module).collect();
+        for id in unwinding.missing().filter(|id| ran.contains(id)) {
             if let Some(module) = self.folding.world.modules.all().get(id.0 as usize) {
                 let message = format!(
                     "{} was not found, so stacks through it are cut; say where it is (--symfs, --debug-dir)",
