@@ -295,3 +295,34 @@ fn every_row_has_the_four_times() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--cpu"), "{output:?}");
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// The line of the source that holds a text, counted from one.
+fn line_of(source: &str, text: &str) -> u64 {
+    1 + source.lines().position(|line| line.contains(text)).expect("a line with this text") as u64
+}
+
+/// The recorder does not say where calls are made; the code of the program does.
+#[test]
+fn a_line_that_calls_has_the_time_of_what_it_calls() {
+    let traced = Traced::new();
+    traced.compile("mixed.c", MIXED, "mixed", &["-pg"]);
+    let recording = traced.record("uftrace.data", &[], &["./mixed"]);
+    let functions = ours(&report(&recording, &[]));
+    let document = report(&recording, &["--by", "line"]);
+    let row = |text: &str| {
+        let line = line_of(MIXED, text);
+        let rows = document["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["line"] == line).unwrap_or_else(|| panic!("a row for {text}"))
+    };
+    let elapsed = |text: &str| row(text)["elapsed"]["inclusive"]["ns"].as_f64().unwrap();
+    for (line, function, calls) in
+        [("sink = fib(15)", "fib", 1), ("pthread_mutex_lock(&lock);", "pthread_mutex_lock", 10)]
+    {
+        assert_eq!((elapsed(line), &row(line)["calls"]), (functions[function].elapsed, &Value::from(calls)), "{line}");
+        assert_eq!(row(line)["exclusive"]["weight"], 0, "{line}");
+    }
+    assert_eq!((&row("spin(20000)")["calls"], &row("spin(100)")["calls"]), (&Value::from(10), &Value::from(4)));
+    // On the line of the recursion are the 1972 calls inside of fib(15), and that from main begins there.
+    assert_eq!(row("return n < 2")["calls"], 1972);
+    assert_eq!(row("long fib(long n)")["calls"], 1973);
+}

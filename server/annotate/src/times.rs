@@ -9,7 +9,7 @@ use crate::model::ModelFrame;
 use crate::table::{Cost, CostTable, Selection};
 use crate::text::{amount, count, duration};
 use crate::tree::{NONE, Pair};
-use heatline_profile::{CallStats, CallTable, ModuleId, Unit, Weight};
+use heatline_profile::{CallStats, CallTable, CodeAddress, ModuleId, StackId, Unit, Weight};
 use std::sync::{Arc, OnceLock};
 
 /// One of the two kinds of time of a place.
@@ -145,12 +145,19 @@ impl CostTable {
         for row in table.rows.iter().filter(|row| self.selects_thread(row.thread)) {
             let called = place(row.stack.0);
             let caller = self.model.tree.parent(row.stack.0).filter(|_| calling == Calling::CalledOrCalling);
-            let caller = caller.map(place).filter(|&caller| caller != called);
+            let caller = caller.filter(|&node| self.is_call(node)).map(place).filter(|&caller| caller != called);
             for place in [Some(called), caller].into_iter().flatten().filter(|&place| place != NONE) {
                 sums[place as usize] += row.stats;
             }
         }
         Some(sums)
+    }
+}
+
+impl CostTable {
+    /// Whether a stack ends in the instruction of a call; callers of which that is not known stand at their entries.
+    fn is_call(&self, node: u32) -> bool {
+        !matches!(self.model.profile.stacks.node(StackId(node)).address, CodeAddress::Ip(_))
     }
 }
 

@@ -1,6 +1,7 @@
 //! From paths of profiles to a finished model: reading, finding binaries, resolving, finding sources.
 
 use crate::binaries::{Companions, Found, SearchPaths};
+use crate::call_lines;
 use crate::sources::{SourcePaths, Sources};
 use anyhow::{Context, anyhow};
 use heatline_annotate::{Addresses, FileId, Model, ModuleSymbols};
@@ -121,8 +122,11 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     if profile.kind == ProfileKind::Spt {
         settle_stack_order(&mut profile, options.read.spt.stack_order, &search);
     }
-    let profile = Arc::new(profile);
     let mut problems = profile.problems.clone();
+    if profile.kind == ProfileKind::Uftrace {
+        call_lines::place(&mut profile, &search, &mut problems);
+    }
+    let profile = Arc::new(profile);
     let addresses = Addresses::of(&profile);
     let (symbols, found) = resolve(&profile, &addresses, &search, &mut problems, monitor)?;
     let model = Arc::new(Model::build(profile, addresses, symbols));

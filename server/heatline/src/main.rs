@@ -3,6 +3,7 @@
 
 mod base_text;
 mod binaries;
+mod call_lines;
 mod cli;
 mod discovery;
 mod load;

@@ -1,6 +1,7 @@
 //! A binary: its identity, its address spaces, and the way from addresses to frames.
 
 use crate::build::{Builder, Nameless};
+use crate::call_sites::{self, FunctionRange};
 use crate::calls;
 use crate::code::Code;
 use crate::dwarf::{self, Sections};
@@ -12,6 +13,7 @@ use crate::separate::Separate;
 use crate::symbol_table::SymbolTable;
 use crate::{Locate, Nowhere, Storage, SymbolError};
 use heatline_profile::{AddressSpace, Identity, ModuleAddress, Monitor, Svma};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// More addresses in one look-up than this are refused; the tables number them with 32 bits.
@@ -84,6 +86,18 @@ impl Image {
     /// not at hand (a PDB alone, say) or of a processor that is not known.
     pub fn follows_call(&self, address: Svma) -> Option<bool> {
         calls::follows_call(&self.file, address.0)
+    }
+
+    /// The ranges of the functions that hold these addresses, as symbol tables say them; linkage stubs are functions too.
+    /// `None` where no symbol covers an address.
+    pub fn function_ranges(&self, addresses: &[Svma]) -> Vec<Option<FunctionRange>> {
+        let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
+        call_sites::function_ranges(&files, self.code.ranges(), addresses)
+    }
+
+    /// The direct calls from a function to the beginnings of others: the address of the instruction, and the target.
+    pub fn calls_in(&self, function: FunctionRange, targets: &BTreeSet<Svma>) -> Vec<(Svma, Svma)> {
+        call_sites::calls_in(&self.file, function, targets)
     }
 
     /// Looks up code in the PDB; tells why that cannot be done if so.

@@ -8,6 +8,7 @@
 //! the file has bytes for them, and depths and counts have named limits.
 
 mod build;
+mod call_sites;
 mod calls;
 mod code;
 mod demangle;
@@ -23,6 +24,7 @@ mod separate;
 mod storage;
 mod symbol_table;
 
+pub use call_sites::FunctionRange;
 pub use error::SymbolError;
 pub use image::Image;
 pub use object_file::ImageKind;

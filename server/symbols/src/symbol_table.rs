@@ -114,6 +114,11 @@ impl SymbolTable {
         None
     }
 
+    /// The first byte of a found symbol, and the one behind its last.
+    pub fn range(&self, number: usize) -> Option<(u64, u64)> {
+        self.symbols.get(number).map(|symbol| (symbol.start, symbol.end))
+    }
+
     /// The name of a found symbol.
     pub fn name(&self, number: usize) -> Option<String> {
         match self.symbols.get(number)?.name {

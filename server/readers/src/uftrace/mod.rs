@@ -8,6 +8,7 @@
 //! and each interval is added to the stack that was there. Reading is streaming, so memory follows the number of different
 //! call paths. Records of the kernel's functions are not read; their time belongs to the function that called the kernel.
 
+mod calls;
 mod fold;
 mod info;
 mod names;
@@ -19,6 +20,8 @@ mod switches;
 mod tasks;
 mod tree;
 mod walk;
+
+pub use calls::{CallEdge, Placing, call_edges, calls_over, place_calls};
 
 use crate::{Folder, ReadOptions};
 use heatline_profile::{Cancelled, Identity, Monitor, Problems, Profile};

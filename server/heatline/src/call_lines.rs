@@ -1,0 +1,114 @@
+//! The lines that instrumented functions are called from: what the recording does not say, the binaries often do.
+
+use crate::binaries::SearchPaths;
+use heatline_profile::{ModuleAddress, ModuleId, Problems, Profile, Silent, Svma};
+use heatline_readers::uftrace::{CallEdge, Placing, call_edges, calls_over, place_calls};
+use heatline_symbols::{FunctionRange, Image};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+
+/// Puts the calls of a profile on the lines that make them, as far as the code of the binaries tells.
+pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problems) {
+    let mut placing = Placing::default();
+    let mut ambiguous = FxHashSet::default();
+    let edges = call_edges(profile);
+    for (id, module) in (0..).map(ModuleId).zip(&profile.modules) {
+        let mut addresses: Vec<ModuleAddress> = profile
+            .stacks
+            .nodes()
+            .iter()
+            .filter(|node| node.module == id)
+            .map(|node| node.address.recorded())
+            .collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let Some(image) = (!addresses.is_empty()).then(|| search.find(module).image.ok()).flatten() else { continue };
+        let Some(base) = image.to_svma(ModuleAddress(0), module.space) else { continue };
+        let edges = edges.iter().filter(|edge| edge.module == id);
+        let mut code = Code { image, base, functions: FxHashMap::default() };
+        code.find_functions(&addresses);
+        for address in &addresses {
+            let entry = code.functions.get(address).and_then(|range| code.in_module(range.start));
+            if let Some(entry) = entry.filter(|entry| entry != address) {
+                placing.entries.insert((id, *address), entry);
+            }
+        }
+        code.find_calls(edges, &mut placing, &mut ambiguous);
+    }
+    let calls = calls_over(profile, &ambiguous);
+    if calls > 0 {
+        let message = "calls of a function from several lines of one other cannot be told apart, as uftrace does not record where \
+                       calls are made; they are not on those lines, but on the first of the calling function";
+        problems.add("ambiguous-call-lines", calls, None, message);
+    }
+    place_calls(profile, &placing);
+}
+
+/// The code of one module.
+struct Code {
+    image: Image,
+    /// The link-time address of the module's address 0.
+    base: Svma,
+    functions: FxHashMap<ModuleAddress, FunctionRange>,
+}
+
+impl Code {
+    fn in_module(&self, address: Svma) -> Option<ModuleAddress> {
+        address.0.checked_sub(self.base.0).map(ModuleAddress)
+    }
+
+    fn find_functions(&mut self, addresses: &[ModuleAddress]) {
+        let svmas: Vec<Svma> = addresses.iter().map(|address| Svma(self.base.0.saturating_add(address.0))).collect();
+        let ranges = self.image.function_ranges(&svmas);
+        self.functions = addresses.iter().zip(ranges).filter_map(|(&address, range)| Some((address, range?))).collect();
+    }
+
+    /// The instruction of each call that is made from one line only.
+    fn find_calls<'a>(
+        &self,
+        edges: impl Iterator<Item = &'a CallEdge> + Clone,
+        placing: &mut Placing,
+        ambiguous: &mut FxHashSet<CallEdge>,
+    ) {
+        let function = |address: &ModuleAddress| self.functions.get(address).copied();
+        let targets: BTreeSet<Svma> = edges.clone().filter_map(|edge| Some(function(&edge.callee)?.start)).collect();
+        let mut calls: FxHashMap<FunctionRange, FxHashMap<Svma, Vec<Svma>>> = FxHashMap::default();
+        let mut several: Vec<(CallEdge, Vec<Svma>)> = Vec::new();
+        for edge in edges {
+            let (Some(caller), Some(callee)) = (function(&edge.caller), function(&edge.callee)) else { continue };
+            let from = calls.entry(caller).or_insert_with(|| {
+                let mut by_target: FxHashMap<Svma, Vec<Svma>> = FxHashMap::default();
+                for (site, target) in self.image.calls_in(caller, &targets) {
+                    by_target.entry(target).or_default().push(site);
+                }
+                by_target
+            });
+            match from.get(&callee.start).map(Vec::as_slice) {
+                Some(&[site]) => self.put(*edge, site, placing),
+                Some(sites) => several.push((*edge, sites.to_vec())),
+                None => {}
+            }
+        }
+        let all: Vec<Svma> = several.iter().flat_map(|(_, sites)| sites.iter().copied()).collect();
+        let Ok(lines) = self.image.resolve(&all, &Silent) else { return };
+        let mut at = 0;
+        for (edge, sites) in several {
+            let place = |number: usize| lines.frames(number).first().and_then(|frame| Some((frame.file?, frame.line?)));
+            let is_one_line =
+                (at..at + sites.len()).all(|number| place(number).is_some() && place(number) == place(at));
+            at += sites.len();
+            match sites.first() {
+                Some(&first) if is_one_line => self.put(edge, first, placing),
+                _ => {
+                    ambiguous.insert(edge);
+                }
+            }
+        }
+    }
+
+    fn put(&self, edge: CallEdge, site: Svma, placing: &mut Placing) {
+        if let Some(site) = self.in_module(site) {
+            placing.sites.insert(edge, site);
+        }
+    }
+}
