@@ -16,6 +16,7 @@ use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// What loading needs to know.
 #[derive(Clone, Debug, Default)]
@@ -146,7 +147,9 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
         );
     }
     monitor.progress(Phase::Sources, 1, 1)?;
-    let (looked, binaries) = found.into_iter().map(|found| (found.looked, found.path)).unzip();
+    let (looked, binaries): (_, Vec<Option<PathBuf>>) =
+        found.into_iter().map(|found| (found.looked, found.path)).unzip();
+    note_newer(&mut problems, model.profile(), &binaries, &path);
     Ok(Loaded { model, sources, path, problems, looked, binaries, lines: OnceLock::new() })
 }
 
@@ -274,6 +277,23 @@ fn name_library_calls(resolution: &mut Resolution) {
     for function in &mut resolution.functions {
         if let Some(name) = function.name.strip_suffix("@plt") {
             function.name = name.to_owned();
+        }
+    }
+}
+
+/// A checkout writes binary and recording within moments of each other; only what is clearly later counts.
+const MOMENT: Duration = Duration::from_secs(60);
+
+/// A binary whose build was not recorded and that was written after the recording is most likely another build.
+fn note_newer(problems: &mut Problems, profile: &Profile, binaries: &[Option<PathBuf>], recording: &Path) {
+    let written = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+    let Some(recorded) = written(recording) else { return };
+    for (module, path) in profile.modules.iter().zip(binaries).filter(|(module, _)| module.identity.is_none()) {
+        let newer = path.as_deref().and_then(written).and_then(|time| time.duration_since(recorded).ok());
+        if newer.is_some_and(|later| later > MOMENT) {
+            let name = module.base_name();
+            let message = format!("{name} was written after the recording and may be another build; record again");
+            problems.add("newer-binary", 1, None, message);
         }
     }
 }

@@ -97,6 +97,11 @@ impl Sources {
         &self.ambiguous
     }
 
+    /// The file that stands for all that are one file here.
+    pub fn representative(&self, file: FileId) -> FileId {
+        self.same_file.get(file.0 as usize).copied().unwrap_or(file)
+    }
+
     /// Annotation options with the files of this machine.
     pub fn options(&self) -> AnnotationOptions {
         AnnotationOptions { same_file: self.same_file(), ..AnnotationOptions::default() }

@@ -7,6 +7,9 @@
 
 mod checksum;
 mod history;
+mod placed;
+
+pub use placed::Bases;
 
 use crate::load::Loaded;
 use heatline_annotate::placement::fit;

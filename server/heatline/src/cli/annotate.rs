@@ -2,17 +2,20 @@
 
 use super::options::{Format, ProfileArgs};
 use super::output::{CostJson, colour, csv_cell, print, print_json, printable};
+use super::placed::Placed;
 use super::report::write_heading;
 use super::session::Session;
+use crate::base_text::BaseText;
 use anyhow::Context;
 use clap::Args;
-use heatline_annotate::text::share;
+use heatline_annotate::placement::Placement;
+use heatline_annotate::text::{hint_mark, share};
 use heatline_annotate::{Annotations, Cost, FileId, FileView, LineView};
+use heatline_profile::round;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::io::{self, Write};
-use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Options of `heatline annotate`.
@@ -55,7 +58,12 @@ struct FileJson {
 
 #[derive(Serialize)]
 struct LineJson {
+    /// In the file as it is now; of a line that is gone, in the text that was profiled.
     line: u32,
+    /// In the text that was profiled, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profiled_line: Option<u32>,
+    placement: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +78,7 @@ pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
     if args.profile.coverage {
         return super::report::print_coverage(&session, args.profile.format);
     }
+    let placed = Placed::of(&session);
     let annotations = session.annotations();
     let mut files = hottest_files(&session, &annotations);
     if let Some(pattern) = &args.source {
@@ -83,10 +92,10 @@ pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
     match args.profile.format {
         Format::Json => {
             files.truncate(args.profile.most_rows());
-            print_json(&document(&session, &files))
+            print_json(&document(&session, &placed, &files))
         }
-        Format::Csv => print(|out| write_csv(out, &session, &files)),
-        Format::Table => print(|out| write_text(out, &session, &files, &args)),
+        Format::Csv => print(|out| write_csv(out, &session, &placed, &files)),
+        Format::Table => print(|out| write_text(out, &session, &placed, &files, &args)),
     }
 }
 
@@ -102,42 +111,108 @@ fn hottest_files<'a>(session: &Session, annotations: &'a Annotations) -> Vec<(Fi
     files
 }
 
-fn text_of(session: &Session, file: FileId) -> Option<String> {
-    let bytes = std::fs::read(session.loaded.sources.path(file)?).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+/// A source file as it is shown: the text here with its lines where they are now, or the text that was profiled if
+/// there is no file here.
+struct Source<'a> {
+    /// Where it is here.
+    path: Option<PathBuf>,
+    text: Option<String>,
+    lines: Vec<PlacedLine<'a>>,
+    /// Lines are not placed: so little is left of the text.
+    too_different: Option<f64>,
+    verified: bool,
 }
 
-fn document(session: &Session, files: &[(FileId, &FileView)]) -> Document {
+/// A line with cost and where it is.
+#[derive(Clone, Copy)]
+struct PlacedLine<'a> {
+    /// From 1; of a line that is gone, in the text that was profiled.
+    now: u32,
+    placement: Placement,
+    view: &'a LineView,
+}
+
+impl<'a> Source<'a> {
+    fn of(placed: &Placed, id: FileId, view: &'a FileView) -> Self {
+        let path = placed.bases().path(id).map(Path::to_owned);
+        let here = path.as_deref().and_then(crate::base_text::read);
+        let base = placed.base(id);
+        let lines = view.lines.iter().map(|line| {
+            let (now, placement) = match (&here, base) {
+                (None, Some(base)) if base.is_verified() => (line.line.get() - 1, Placement::Exact),
+                _ => placed.line(id, line.line),
+            };
+            let now = if placement == Placement::Gone { line.line.get() } else { now + 1 };
+            PlacedLine { now, placement, view: line }
+        });
+        let mut lines: Vec<PlacedLine<'_>> = lines.collect();
+        lines.sort_by_key(|line| (line.now, line.view.line));
+        Source {
+            text: here.or_else(|| base.map(|base| base.text.to_string())),
+            lines,
+            too_different: placed.too_different(id),
+            verified: base.is_some_and(BaseText::is_verified),
+            path,
+        }
+    }
+
+    /// The costs that stand on a line of the text.
+    fn on_line(&self, number: u32) -> Option<PlacedLine<'a>> {
+        let first = self.lines.partition_point(|line| line.now < number);
+        let on_it = self.lines[first..].iter().take_while(|line| line.now == number);
+        on_it.copied().find(|line| line.placement != Placement::Gone)
+    }
+
+    /// The share of the cost that was on lines that are gone, in percent, and how many those are.
+    fn gone(&self) -> (f64, usize) {
+        let gone = self.lines.iter().filter(|line| line.placement == Placement::Gone);
+        gone.fold((0.0, 0), |(share, count), line| (share + line.view.exclusive.share(), count + 1))
+    }
+
+    fn is_near(&self, number: u32, context: u32) -> bool {
+        let first = self.lines.partition_point(|line| line.now < number.saturating_sub(context));
+        let near = self.lines[first..].iter().take_while(|line| line.now <= number.saturating_add(context));
+        near.into_iter().any(|line| line.placement != Placement::Gone)
+    }
+}
+
+fn document(session: &Session, placed: &Placed, files: &[(FileId, &FileView)]) -> Document {
     let file = |&(id, view): &(FileId, &FileView)| {
-        let text = text_of(session, id);
-        let lines: Vec<&str> = text.as_deref().map(|text| text.lines().collect()).unwrap_or_default();
-        let line = |line: &LineView| LineJson {
-            line: line.line.get(),
-            text: lines.get(line.line.get() as usize - 1).map(|text| (*text).to_owned()),
-            exclusive: session.table.has_exclusive().then(|| line.exclusive.into()),
-            inclusive: line.inclusive.map(CostJson::from),
+        let source = Source::of(placed, id, view);
+        let texts: Vec<&str> = source.text.as_deref().map(|text| text.lines().collect()).unwrap_or_default();
+        let line = |line: &PlacedLine<'_>| LineJson {
+            line: line.now,
+            profiled_line: Some(line.view.line.get()).filter(|profiled| *profiled != line.now),
+            placement: line.placement.name(),
+            text: texts
+                .get(line.now as usize - 1)
+                .filter(|_| line.placement != Placement::Gone)
+                .map(|text| (*text).to_owned()),
+            exclusive: session.table.has_exclusive().then(|| line.view.exclusive.into()),
+            inclusive: line.view.inclusive.map(CostJson::from),
         };
         FileJson {
             file: session.loaded.model.file(id).path.clone(),
-            path: session.loaded.sources.path(id).map(|path| path.display().to_string()),
-            lines: view.lines.iter().map(line).collect(),
+            path: source.path.as_ref().map(|path| path.display().to_string()),
+            lines: source.lines.iter().map(line).collect(),
         }
     };
     let metric = session.table.selection().metric.id(session.loaded.model.profile());
     Document { version: 1, metric, files: files.iter().map(file).collect() }
 }
 
-fn write_csv(out: &mut dyn Write, session: &Session, files: &[(FileId, &FileView)]) -> io::Result<()> {
+fn write_csv(out: &mut dyn Write, session: &Session, placed: &Placed, files: &[(FileId, &FileView)]) -> io::Result<()> {
     write!(out, "file,line,exclusive_weight,exclusive_percent,exclusive_samples,")?;
-    writeln!(out, "inclusive_weight,inclusive_percent,inclusive_samples")?;
+    writeln!(out, "inclusive_weight,inclusive_percent,inclusive_samples,placement")?;
     let cost = |cost: Option<Cost>| match cost {
         Some(cost) => format!("{},{},{}", cost.weight.0, cost.share(), cost.samples),
         None => ",,".into(),
     };
     for (id, view) in files {
         let path = csv_cell(&session.loaded.model.file(*id).path);
-        for line in &view.lines {
-            writeln!(out, "{path},{},{},{}", line.line, cost(Some(line.exclusive)), cost(line.inclusive))?;
+        for PlacedLine { now, placement, view } in Source::of(placed, *id, view).lines {
+            let (exclusive, inclusive) = (cost(Some(view.exclusive)), cost(view.inclusive));
+            writeln!(out, "{path},{now},{exclusive},{inclusive},{}", placement.name())?;
         }
     }
     Ok(())
@@ -146,6 +221,7 @@ fn write_csv(out: &mut dyn Write, session: &Session, files: &[(FileId, &FileView
 fn write_text(
     out: &mut dyn Write,
     session: &Session,
+    placed: &Placed,
     files: &[(FileId, &FileView)],
     args: &AnnotateArgs,
 ) -> io::Result<()> {
@@ -153,7 +229,7 @@ fn write_text(
     let most = args.profile.limit.unwrap_or(MOST_FILES);
     let paint = Paint { inclusive: session.table.has_inclusive(), threshold: args.threshold, colour: colour() };
     for (id, view) in files.iter().take(most) {
-        paint.file(out, session, *id, view, args.context)?;
+        paint.file(out, session, (*id, view), &Source::of(placed, *id, view), args.context)?;
     }
     if files.len() > most {
         writeln!(out, "… {} more files; --limit {} shows all, --source GLOB chooses", files.len() - most, files.len())?;
@@ -178,58 +254,103 @@ impl Paint {
         &self,
         out: &mut dyn Write,
         session: &Session,
-        id: FileId,
-        view: &FileView,
+        (id, view): (FileId, &FileView),
+        source: &Source<'_>,
         context: u32,
     ) -> io::Result<()> {
         let recorded = &session.loaded.model.file(id).path;
-        let path = session.loaded.sources.path(id);
-        let shown = path.map_or_else(|| recorded.clone(), |path| path.display().to_string());
+        let shown = source.path.as_ref().map_or_else(|| recorded.clone(), |path| path.display().to_string());
         let (bold, plain) = if self.colour { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         writeln!(out, "{bold}{shown}{plain}")?;
         let second = if self.inclusive { format!("{:>WIDTH$}  ", "inclusive") } else { String::new() };
         writeln!(out, "{:>WIDTH$}  {second}{:>5}", "exclusive", "line")?;
-        let Some(text) = text_of(session, id) else {
+        let Some(text) = &source.text else {
             writeln!(out, "  (source not found here; say where it is with --source-map RECORDED=HERE)")?;
-            for line in &view.lines {
-                self.line(out, Some(line), line.line.get(), "")?;
+            for line in &source.lines {
+                self.line(out, Some(line), line.view.line.get(), "")?;
             }
             return writeln!(out);
         };
-        if path.is_some_and(|path| is_newer(path, &session.loaded.path)) {
-            writeln!(out, "  (changed after the recording: its lines may have moved; record again to be sure)")?;
+        if let Some(left) = source.too_different {
+            let left = round(100.0 * left);
+            writeln!(out, "  (only {left} % of the profiled lines are left: costs of functions only; record again)")?;
+            return self.functions(out, session, view);
         }
+        self.remark(out, session, source)?;
         let lines: Vec<&str> = text.lines().collect();
         let mut last = 0u32;
-        for (number, text) in (1u32..).zip(&lines).filter(|(number, _)| is_near(view, *number, context)) {
+        for (number, text) in (1u32..).zip(&lines).filter(|(number, _)| source.is_near(*number, context)) {
             if number > last + 1 {
                 writeln!(out, "{:>WIDTH$}", "⋮")?;
             }
             last = number;
-            let line = NonZeroU32::new(number).and_then(|line| view.line(line));
-            self.line(out, line, number, text)?;
+            self.line(out, source.on_line(number).as_ref(), number, text)?;
         }
-        let beyond = view.lines.iter().filter(|line| line.line.get() as usize > lines.len()).count();
+        let is_beyond = |line: &&PlacedLine<'_>| line.placement != Placement::Gone && line.now as usize > lines.len();
+        let beyond = source.lines.iter().filter(is_beyond).count();
         if beyond > 0 {
             writeln!(out, "  ({beyond} lines with cost lie past the end: this is not the text that was profiled)")?;
         }
         writeln!(out)
     }
 
-    fn line(&self, out: &mut dyn Write, line: Option<&LineView>, number: u32, text: &str) -> io::Result<()> {
-        let cell = |cost: Option<Cost>| match cost {
+    /// What is to be known of a text before its lines are read.
+    fn remark(&self, out: &mut dyn Write, session: &Session, source: &Source<'_>) -> io::Result<()> {
+        let changed = source.lines.iter().any(|line| matches!(line.placement, Placement::Moved | Placement::Changed));
+        let (percent, count) = source.gone();
+        match &source.path {
+            None => writeln!(out, "  (not here any more: this is the text that was profiled)")?,
+            Some(path) if !source.verified && is_newer(path, &session.loaded.path) => {
+                writeln!(out, "  (changed after the recording: its lines may have moved; record again to be sure)")?;
+            }
+            Some(_) if changed || count > 0 => {
+                writeln!(
+                    out,
+                    "  (changed since the build: costs stand where their lines are now, ~ before changed ones)"
+                )?;
+            }
+            Some(_) => {}
+        }
+        if count > 0 {
+            let lines = if count == 1 { "a line that is".to_owned() } else { format!("{count} lines that are") };
+            writeln!(out, "  ({} % of the cost was on {lines} gone)", round(percent))?;
+        }
+        Ok(())
+    }
+
+    /// The costs of a file's functions, where its lines cannot be told.
+    fn functions(&self, out: &mut dyn Write, session: &Session, view: &FileView) -> io::Result<()> {
+        for function in &view.functions {
+            write!(out, "{:>WIDTH$}  ", self.cell(Some(function.exclusive)))?;
+            if self.inclusive {
+                write!(out, "{:>WIDTH$}  ", self.cell(function.inclusive))?;
+            }
+            let name = function.functions.first().map(|id| session.loaded.model.function(*id).name.as_str());
+            writeln!(out, "{:>5}  {}", "", printable(name.unwrap_or("[unknown]")))?;
+        }
+        writeln!(out)
+    }
+
+    fn cell(&self, cost: Option<Cost>) -> String {
+        match cost {
             Some(cost) if cost.samples > 0 && cost.share() >= self.threshold => share(&cost),
             _ => String::new(),
-        };
-        let heat = line.filter(|line| self.colour && line.exclusive.samples > 0).map_or(0, |line| line.level);
+        }
+    }
+
+    fn line(&self, out: &mut dyn Write, line: Option<&PlacedLine<'_>>, number: u32, text: &str) -> io::Result<()> {
+        let view = line.map(|line| line.view);
+        let heat = view.filter(|line| self.colour && line.exclusive.samples > 0).map_or(0, |line| line.level);
         let (paint, end) = match heat {
             7.. => ("\x1b[31m", "\x1b[0m"),
             3.. => ("\x1b[33m", "\x1b[0m"),
             _ => ("", ""),
         };
-        write!(out, "{paint}{:>WIDTH$}{end}  ", cell(line.map(|line| line.exclusive)))?;
+        let mark = line.map_or("", |line| hint_mark(line.placement));
+        let marked = |cell: String| if cell.is_empty() { cell } else { format!("{mark}{cell}") };
+        write!(out, "{paint}{:>WIDTH$}{end}  ", marked(self.cell(view.map(|line| line.exclusive))))?;
         if self.inclusive {
-            write!(out, "{:>WIDTH$}  ", cell(line.and_then(|line| line.inclusive)))?;
+            write!(out, "{:>WIDTH$}  ", marked(self.cell(view.and_then(|line| line.inclusive))))?;
         }
         let text = printable(text.trim_end());
         if text.is_empty() { writeln!(out, "{number:>5}") } else { writeln!(out, "{number:>5}  {text}") }
@@ -246,9 +367,4 @@ fn is_newer(source: &Path, profile: &Path) -> bool {
         (Some(source), Some(profile)) => source.duration_since(profile).is_ok_and(|later| later > MOMENT),
         _ => false,
     }
-}
-
-fn is_near(view: &FileView, line: u32, context: u32) -> bool {
-    let first = view.lines.partition_point(|view| view.line.get() < line.saturating_sub(context));
-    view.lines.get(first).is_some_and(|view| view.line.get() <= line.saturating_add(context))
 }

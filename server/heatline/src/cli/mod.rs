@@ -7,6 +7,7 @@ mod dump_filter;
 mod export;
 mod options;
 mod output;
+mod placed;
 mod progress;
 mod report;
 mod resolve;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A loaded profile and the table that the options ask for.
 pub struct Session {
     /// The profile.
-    pub loaded: Loaded,
+    pub loaded: Arc<Loaded>,
     /// The costs of the chosen metric.
     pub table: Arc<CostTable>,
 }
@@ -24,7 +24,7 @@ impl Session {
         let settings = args.settings();
         let loaded = load(&args.load_options(&settings)?, &bar);
         bar.finish();
-        let loaded = loaded?;
+        let loaded = Arc::new(loaded?);
         output::warn(&loaded.problems);
         let profile = loaded.model.profile();
         refuse_impossible_filters(args, profile)?;

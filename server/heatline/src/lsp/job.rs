@@ -1,9 +1,9 @@
 //! One load: from a wish to what is shown, on a thread that may take its time.
 
-use super::placing::Bases;
 use super::progress::{Meter, Report};
 use super::shown::{Kept, Shown};
 use super::stamp::Stamp;
+use crate::base_text::Bases;
 use crate::binaries::SearchPaths;
 use crate::load::{LoadOptions, load};
 use crate::settings::Settings;

@@ -6,13 +6,14 @@
 use super::builds;
 use super::configuration::Configuration;
 use super::job::{self, Job, Wish};
-use super::placing::{self, Bases, Shares};
+use super::placing::{self, Shares};
 use super::progress;
 use super::shown::Shown;
 use super::stamp::Stamp;
 use super::state::{Loading, Shared};
 use super::status::{Phase, ProblemStatus, Status, StatusNotification};
 use super::watching::Watching;
+use crate::base_text::Bases;
 use crate::discovery::{self, Found, Pattern};
 use crate::settings;
 use heatline_annotate::FileId;

@@ -1,112 +1,16 @@
-//! Base texts in the server: the search for them, the places of lines in files that are not open, and what share of the
-//! cost is placed how.
+//! Base texts in the server: which one a document has, and what share of the cost is placed how.
 
 use super::document::Document;
+use super::followed::Followed;
 use super::shown::Shown;
 use super::state::State;
-use crate::base_text::{BaseText, BaseTexts};
-use crate::load::Loaded;
-use heatline_annotate::placement::{Comparison, Placement};
+use crate::base_text::{BaseText, Bases};
+use heatline_annotate::placement::{LEAST_CONFIDENCE, Placement};
 use heatline_annotate::{FileId, FileView, text};
 use heatline_profile::round;
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-/// The base texts of a profile, and where its lines are in the files on the disk.
-#[derive(Clone, Debug)]
-pub struct Bases {
-    /// The profile they are of.
-    pub loaded: Arc<Loaded>,
-    /// The texts.
-    pub texts: BaseTexts,
-    closed: HashMap<FileId, Closed>,
-}
-
-/// Where the lines of a file are on the disk.
-#[derive(Clone, PartialEq, Debug)]
-struct Closed {
-    places: Comparison,
-    verified: bool,
-}
-
-impl Closed {
-    fn honest(&self, placement: Placement) -> Placement {
-        if self.verified { placement } else { placement.of_unverified_base() }
-    }
-}
-
-impl Bases {
-    /// The base texts that are at hand. Reads all sources with cost.
-    pub fn at_hand(loaded: Arc<Loaded>, cancelled: &AtomicBool) -> Self {
-        let texts = BaseTexts::at_hand(&loaded, cancelled);
-        Bases { loaded, texts, closed: HashMap::new() }.placed()
-    }
-
-    /// With what was known of the same recording before, where nothing is known for sure now.
-    pub fn keeping(mut self, before: &Bases) -> Self {
-        if self.texts.keep(&before.texts) { self.placed() } else { self }
-    }
-
-    /// With what a search finds; `None` if it finds nothing. Takes long.
-    pub fn searched(&self, buffers: &HashMap<FileId, Arc<str>>, cancelled: &AtomicBool) -> Option<Self> {
-        let mut bases = self.clone();
-        let any = bases.texts.search(&self.loaded, buffers, cancelled);
-        any.then(|| bases.placed())
-    }
-
-    /// With the lines placed in the files of the disk.
-    fn placed(mut self) -> Self {
-        let files: Vec<FileId> = self.texts.files().collect();
-        self.closed = files.into_iter().filter_map(|file| Some((file, self.look_at(file)?))).collect();
-        self
-    }
-
-    /// The same after files on the disk have changed; `None` if none of them is one of the profile's. Reads them.
-    pub fn after_changes(&self, paths: &[PathBuf]) -> Option<Self> {
-        let changed: Vec<FileId> = paths.iter().filter_map(|path| self.file_at(path)).collect();
-        if changed.is_empty() {
-            return None;
-        }
-        let mut bases = self.clone();
-        for file in changed {
-            match bases.look_at(file) {
-                Some(closed) => _ = bases.closed.insert(file, closed),
-                None => _ = bases.closed.remove(&file),
-            }
-        }
-        Some(bases)
-    }
-
-    /// The file of the profile that a path is, renamed since or not.
-    pub fn file_at(&self, path: &Path) -> Option<FileId> {
-        self.texts.file_at(path).or_else(|| self.loaded.sources.file_at(path))
-    }
-
-    /// Where a file is on this machine.
-    pub fn path(&self, file: FileId) -> Option<&Path> {
-        self.texts.renamed(file).or_else(|| self.loaded.sources.path(file))
-    }
-
-    /// Where a line of a file is on the disk. Where too little is left of it, it is nowhere.
-    pub fn line(&self, file: FileId, line: NonZeroU32) -> Option<(u32, Placement)> {
-        let closed = self.closed.get(&file)?;
-        if !closed.places.is_sure() {
-            return Some((line.get() - 1, Placement::Gone));
-        }
-        closed.places.map.find(line).map(|(now, placement)| (now, closed.honest(placement)))
-    }
-
-    fn look_at(&self, file: FileId) -> Option<Closed> {
-        let base = self.texts.get(file)?;
-        let text = crate::base_text::read(self.path(file)?)?;
-        let lines = self.loaded.lines_of(file);
-        let places = Comparison::new(&base.text, &text, lines.iter().copied());
-        Some(Closed { places, verified: base.is_verified() })
-    }
-}
 
 /// The texts of the documents that are files of what is shown.
 pub fn buffers(state: &State) -> HashMap<FileId, Arc<str>> {
@@ -143,13 +47,9 @@ impl Shares {
         let mut too_different = Vec::new();
         for (file, view) in shown.annotations.files() {
             let followed = open.get(&file).and_then(|document| document.profiled.as_ref());
-            let closed = bases.closed.get(&file);
-            let confidence = match (followed, closed) {
-                (Some(followed), _) => followed.confidence(),
-                (None, Some(closed)) => closed.places.confidence,
-                (None, None) => continue,
-            };
-            let is_sure = followed.map_or_else(|| closed.is_some_and(|c| c.places.is_sure()), |f| f.is_sure());
+            let confidence = followed.map(Followed::confidence).or_else(|| bases.confidence(file));
+            let Some(confidence) = confidence else { continue };
+            let is_sure = confidence >= LEAST_CONFIDENCE;
             if !is_sure {
                 too_different.push((shown.kept.loaded.model.file(file).path.clone(), confidence));
             }

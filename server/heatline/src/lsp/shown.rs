@@ -1,8 +1,8 @@
 //! What is shown of a loaded profile: the costs of one metric, ready to be looked up.
 
-use super::placing::Bases;
 use super::stamp::Stamp;
 use super::texts::LineText;
+use crate::base_text::Bases;
 use crate::load::Loaded;
 use crate::settings::{self, Settings};
 use anyhow::anyhow;

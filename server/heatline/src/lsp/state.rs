@@ -3,11 +3,12 @@
 use super::abilities::Abilities;
 use super::document::Document;
 use super::followed::Followed;
-use super::placing::{self, Bases};
+use super::placing;
 use super::shown::Shown;
 use super::status::Status;
 use super::text::Encoding;
 use super::uri;
+use crate::base_text::Bases;
 use crate::settings::Settings;
 use heatline_annotate::{FileId, FileView};
 use serde_json::Value;

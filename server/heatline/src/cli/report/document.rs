@@ -4,7 +4,9 @@ use super::ReportRow;
 use super::spe::SpeJson;
 use super::times::{CallTimeJson, TimedJson};
 use crate::cli::output::{CostJson, ProblemJson, problems_json};
+use crate::cli::placed::Placed;
 use crate::cli::session::Session;
+use heatline_annotate::placement::Placement;
 use heatline_annotate::text;
 use heatline_annotate::{Call, Coverage, ModuleCoverage, Party};
 use heatline_profile::{EventId, ProfileKind, SpeOrigin};
@@ -99,6 +101,11 @@ pub struct RowJson {
     pub exclusive: Option<CostJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<CostJson>,
+    /// Where the line is in the source as it is now, if it is not where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_now: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     spe: Option<SpeJson>,
     /// The same of memory accesses.
@@ -169,7 +176,7 @@ pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
             .find(|row| row.calls.is_some())
             .and_then(|_| session.table.call_basis())
             .map(text::basis),
-        rows: rows.iter().map(|report_row| row(session, report_row)).collect(),
+        rows: placed_rows(session, rows),
         problems: problems_json(&session.loaded.problems),
     }
 }
@@ -199,6 +206,21 @@ fn coverage(session: &Session, coverage: &Coverage) -> CoverageJson {
     }
 }
 
+/// Rows with the places of their lines.
+fn placed_rows(session: &Session, rows: &[ReportRow]) -> Vec<RowJson> {
+    let placed = rows.iter().any(|row| row.row.line.is_some()).then(|| Placed::of(session));
+    let json = |report_row: &ReportRow| {
+        let mut json = row(session, report_row);
+        if let (Some(placed), Some(file), Some(line)) = (&placed, report_row.row.file, report_row.row.line) {
+            let (now, placement) = placed.line(session.loaded.sources.representative(file), line);
+            json.placement = Some(placement.name());
+            json.line_now = Some(now + 1).filter(|now| placement != Placement::Gone && *now != line.get());
+        }
+        json
+    };
+    rows.iter().map(json).collect()
+}
+
 pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow) -> RowJson {
     let model = &session.loaded.model;
     let profile = model.profile();
@@ -219,6 +241,8 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow
         inlined: row.function.map(|_| row.inlined),
         exclusive: exclusive.then(|| row.exclusive.into()),
         inclusive: row.inclusive.map(CostJson::from),
+        line_now: None,
+        placement: None,
         spe: row.spe.as_deref().filter(|_| origin == SpeOrigin::Spe).map(SpeJson::from),
         mem: row.spe.as_deref().filter(|_| origin == SpeOrigin::Memory).map(SpeJson::from),
         elapsed: times.map(|times| times.elapsed.into()),

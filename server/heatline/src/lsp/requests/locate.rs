@@ -1,7 +1,7 @@
 //! Where lines and functions of the profile are now, as the protocol says it.
 
+use crate::base_text::Bases;
 use crate::lsp::followed::Followed;
-use crate::lsp::placing::Bases;
 use crate::lsp::server::{at, position};
 use crate::lsp::shown::Shown;
 use crate::lsp::state::State;
