@@ -3,6 +3,7 @@
 
 mod against_perf;
 mod example;
+mod history;
 mod lab;
 mod perf;
 mod spt;

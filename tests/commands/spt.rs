@@ -40,15 +40,15 @@ __attribute__((noinline)) int scale(int width, int factor) {
 ";
 
 /// A folder with `start.exe`, `start.pdb` and the sources, which are recorded below `C:\lab`.
-struct Fixture {
+pub(super) struct Fixture {
     folder: TempDir,
-    id: PdbId,
+    pub(super) id: PdbId,
     /// Where the code starts and how long it is.
     code: (u32, u32),
 }
 
 impl Fixture {
-    fn new(machine: &str) -> Fixture {
+    pub(super) fn new(machine: &str) -> Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path();
         for (name, text) in [("twice.h", HEADER), ("start.cpp", MAIN), ("scale.cpp", SCALE)] {
@@ -73,7 +73,7 @@ impl Fixture {
         Fixture { folder, id, code }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -94,7 +94,7 @@ impl Fixture {
         (1..self.code.1).step_by(4).map(|offset| (self.code.0 + offset, u64::from(offset % 7 + 1))).collect()
     }
 
-    fn sampled(&self, name: &str, id: PdbId) -> PathBuf {
+    pub(super) fn sampled(&self, name: &str, id: PdbId) -> PathBuf {
         let record = |(rva, hits)| RecordData { hits, elements: Elements::Samples(Op::EtwInstr, vec![rva]) };
         self.spt(name, id, self.samples().into_iter().map(record).collect())
     }

@@ -5,6 +5,7 @@ mod client;
 mod documents;
 mod hot;
 mod life;
+mod placement;
 mod shown;
 mod transport;
 mod windows;

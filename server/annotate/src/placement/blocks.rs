@@ -5,7 +5,7 @@ use super::lines::Lines;
 use rustc_hash::FxHashMap;
 
 /// A run with fewer letters and digits is no block: short phrases are written twice by chance.
-const LEAST_LETTERS: usize = 24;
+const LEAST_LETTERS: usize = 16;
 
 /// Lines that are unique only among what is left are found when the others have been.
 const MOST_ROUNDS: usize = 3;

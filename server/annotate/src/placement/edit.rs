@@ -23,6 +23,8 @@ pub struct LineEdit {
     pub cuts_head: bool,
     /// Whether anything but white space was taken out of the last line.
     pub cuts_tail: bool,
+    /// Whether nothing was put in and nothing taken out.
+    pub is_empty: bool,
 }
 
 impl LineEdit {
@@ -49,7 +51,7 @@ fn move_touched(place: &mut Place, edit: &LineEdit) {
     };
     if !has_head && !has_tail {
         // Nothing of it is left. A line that was replaced within itself is a changed line, not a removed one.
-        let replaced = one_line && edit.inserted_breaks == 0 && (edit.touches_head || edit.touches_tail);
+        let replaced = one_line && (edit.touches_head || edit.touches_tail);
         place.changed |= replaced;
         place.gone |= !replaced && (edit.cuts_head || edit.cuts_tail || !one_line);
         return;
@@ -58,5 +60,7 @@ fn move_touched(place: &mut Place, edit: &LineEdit) {
     let joined = !one_line && edit.inserted_breaks == 0 && edit.keeps_head && edit.keeps_tail;
     let head_touched = has_head && (edit.touches_head || edit.cuts_head);
     let tail_touched = has_tail && (edit.touches_tail || edit.cuts_tail);
-    place.changed |= split || joined || head_touched || tail_touched;
+    // White space counts inside of a line, not at its edges.
+    let inside = one_line && has_head && has_tail && !edit.is_empty;
+    place.changed |= split || joined || inside || head_touched || tail_touched;
 }

@@ -33,15 +33,22 @@ impl Document {
         let before = self.text.line_count();
         self.text.replace(&span, new);
         // Counted in the text itself, since a line end of two bytes may have been made or broken at the edge.
+        let after = self.text.line_count() + (edit.end_line - edit.start_line);
+        if after < before {
+            // The line above ended in `\r`, which is one line end with the `\n` that follows now.
+            edit.start_line -= 1;
+            edit.keeps_head = !self.text.line(edit.start_line).trim().is_empty();
+            (edit.touches_head, edit.cuts_head) = (false, false);
+        }
         edit.inserted_breaks = self.text.line_count() + (edit.end_line - edit.start_line) - before;
         followed.edit(&edit);
     }
 
-    /// After all changes of one message. Tells whether the exact places are still to be found.
-    pub fn changed(&mut self) -> bool {
-        let Some(followed) = &mut self.profiled else { return false };
-        followed.recall(&self.text);
-        !followed.is_settled()
+    /// After all changes of one message.
+    pub fn changed(&mut self) {
+        if let Some(followed) = &mut self.profiled {
+            followed.recall(&self.text);
+        }
     }
 
     /// Takes the exact places. Tells whether something is elsewhere now than it was said.
@@ -80,6 +87,7 @@ fn line_edit(text: &Text, span: &Span, new: &str) -> LineEdit {
         touches_tail: last_of(new),
         cuts_head: first_of(removed),
         cuts_tail: last_of(removed),
+        is_empty: span.bytes.is_empty() && new.is_empty(),
     }
 }
 
@@ -125,5 +133,110 @@ mod tests {
         document.change(None, "new\na\nb\nc\n", Encoding::Utf16);
         assert_eq!(document.lines(0, 99).map(|(now, ..)| now).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(document.text.line_count(), 5);
+    }
+
+    /// Numbers that look random.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % limit.max(1)
+        }
+    }
+
+    const PIECES: [&str; 10] =
+        ["", "\n", "\r\n", "\r", "x", "let 😀 = naïve(漢, 7);", "one\ntwo\r\n", "\n\n", "    ", "}\r\n😀"];
+
+    fn some_text(random: &mut Random) -> String {
+        let ends = ["\n", "\r\n"];
+        let end = ends[random.below(2)];
+        (0..30).map(|line| format!("{}let name{line} = call(\"ü😀\", {line});{end}", " ".repeat(line % 9))).collect()
+    }
+
+    /// One change as a client makes it, and the one that takes it back.
+    fn change(document: &mut Document, random: &mut Random, encoding: Encoding) {
+        let place = |random: &mut Random| Place {
+            line: random.below(document.text.line_count() as usize + 1) as u32,
+            character: random.below(40) as u32,
+        };
+        let from = place(random);
+        let to = match random.below(3) {
+            0 => from,
+            1 => Place { line: from.line, character: from.character + random.below(9) as u32 },
+            _ => Place { line: from.line + random.below(3) as u32, ..place(random) },
+        };
+        let new = PIECES[random.below(PIECES.len())];
+        if random.below(12) == 0 {
+            let whole = format!("{new}{}", document.text.as_str());
+            document.change(None, &whole, encoding);
+        } else {
+            document.change(Some((from, to)), new, encoding);
+        }
+    }
+
+    fn all(document: &Document) -> Vec<(NonZeroU32, u32, Placement)> {
+        document.profiled.as_ref().unwrap().all().collect()
+    }
+
+    /// Typing pauses.
+    fn pause(document: &mut Document) {
+        let task = document.profiled.as_ref().unwrap().task(&document.text);
+        task.map(|task| document.settle(task.run()));
+    }
+
+    #[test]
+    fn any_edits_give_the_places_that_the_final_text_gives_when_opened() {
+        let mut random = Random(1);
+        for round in 0..150 {
+            let encoding = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32][round % 3];
+            let text = some_text(&mut random);
+            let base: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+            let mut document = followed(&text);
+            for _ in 0..1 + random.below(8) {
+                change(&mut document, &mut random, encoding);
+                // What is said to be unchanged before typing pauses has the text that it had.
+                for (line, now, placement) in all(&document) {
+                    if matches!(placement, Placement::Exact | Placement::Moved) {
+                        let was = base.get(line.get() as usize - 1).map_or("", String::as_str);
+                        assert_eq!(document.text.line(now).trim(), was, "round {round}");
+                    }
+                }
+            }
+            document.changed();
+            pause(&mut document);
+            let mut opened = followed(&text);
+            opened.text = Text::new(document.text.as_str().into());
+            let known = opened.profiled.take().unwrap();
+            opened.profiled = Some(known.found_in(&opened.text));
+            assert_eq!(all(&document), all(&opened), "round {round}");
+        }
+    }
+
+    #[test]
+    fn undo_restores_exactly_what_was_there() {
+        let mut random = Random(2);
+        for round in 0..60 {
+            let text = some_text(&mut random);
+            let mut document = followed(&text);
+            change(&mut document, &mut random, Encoding::Utf16);
+            document.changed();
+            pause(&mut document);
+            let (edited, places) = (document.text.as_str().to_owned(), all(&document));
+            // Typed and undone, without a pause between.
+            document.change(Some((Place::default(), Place::default())), "typed\n", Encoding::Utf16);
+            document.change(
+                Some((Place { line: 3, character: 0 }, Place { line: 9, character: 2 })),
+                "",
+                Encoding::Utf16,
+            );
+            document.changed();
+            document.change(None, &edited, Encoding::Utf16);
+            document.changed();
+            assert_eq!(all(&document), places, "round {round}");
+            document.change(None, &text, Encoding::Utf16);
+            document.changed();
+            assert!(all(&document).iter().all(|(.., placement)| *placement == Placement::Exact), "round {round}");
+        }
     }
 }

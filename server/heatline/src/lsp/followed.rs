@@ -63,6 +63,12 @@ impl Followed {
         followed
     }
 
+    /// The same lines in another text, as if it were opened.
+    #[cfg(test)]
+    pub fn found_in(&self, text: &Text) -> Self {
+        Followed::new(self.file, self.base.clone(), self.lines.clone(), text)
+    }
+
     /// The same for another base.
     pub fn based_on(&self, file: FileId, base: BaseText, lines: Arc<[NonZeroU32]>, text: &Text) -> Self {
         if self.file == file && self.base == base && self.lines == lines {
@@ -74,11 +80,6 @@ impl Followed {
     /// Whether lines are placed at all: the texts have enough in common.
     pub fn is_sure(&self) -> bool {
         self.places.is_sure()
-    }
-
-    /// Whether the places are what a comparison of the texts gives.
-    pub fn is_settled(&self) -> bool {
-        self.settled
     }
 
     /// The share of the base that is in the text.

@@ -205,7 +205,8 @@ impl LanguageServer for Server {
             document.change(range, &change.text, encoding);
         }
         document.version = params.text_document.version;
-        if document.changed() {
+        document.changed();
+        if document.profiled.is_some() {
             self.shared.typing.notify_one();
         }
     }

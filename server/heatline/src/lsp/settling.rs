@@ -40,30 +40,24 @@ async fn settle(shared: &Arc<Shared>, orders: &mpsc::UnboundedSender<Order>) {
         };
         state.documents.iter().filter_map(task).collect()
     };
-    if pending.is_empty() {
-        return;
-    }
-    let compare = move || -> Vec<(Pending, Comparison)> {
-        pending
-            .into_iter()
-            .map(|pending| {
-                let places = pending.task.run();
-                (pending, places)
-            })
-            .collect()
-    };
-    let Ok(found) = tokio::task::spawn_blocking(compare).await else { return };
-    let is_other = {
-        let mut state = shared.lock();
-        found.into_iter().fold(false, |any, (pending, places)| {
-            let document = state.documents.get_mut(&pending.key);
-            // A text that was edited meanwhile has its own pause.
-            document.filter(|document| document.version == pending.version).is_some_and(|d| d.settle(places)) | any
-        })
-    };
-    if is_other {
+    if !pending.is_empty() && take(shared, pending).await {
         shared.refresh_editors();
     }
     // Fails only when the session has ended.
     let _ = orders.send(Order::Placed);
+}
+
+/// Compares texts and takes the places that come of it. Tells whether something is elsewhere now than it was said.
+async fn take(shared: &Arc<Shared>, pending: Vec<Pending>) -> bool {
+    let compare = move || {
+        let compared = pending.into_iter().map(|pending| (pending.task.run(), pending));
+        compared.collect::<Vec<(Comparison, Pending)>>()
+    };
+    let Ok(found) = tokio::task::spawn_blocking(compare).await else { return false };
+    let mut state = shared.lock();
+    found.into_iter().fold(false, |any, (places, pending)| {
+        let document = state.documents.get_mut(&pending.key);
+        // A text that was edited meanwhile has its own pause.
+        document.filter(|document| document.version == pending.version).is_some_and(|d| d.settle(places)) | any
+    })
 }

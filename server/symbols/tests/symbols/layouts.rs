@@ -286,6 +286,14 @@ fn checksums_of_sources_are_kept() {
 }
 
 #[test]
+fn embedded_sources_are_kept() {
+    let binary = build("embedded", "clang-19 -O2 -gdwarf-5 -gembed-source");
+    let resolution = resolve(&binary, &[symbols(&binary).iter().find(|s| s.name == "main").expect("main").start]);
+    let file = resolution.frames(0)[0].file.map(|id| resolution.file(id)).expect("a file");
+    assert_eq!(file.text.as_deref(), Some(SMALL));
+}
+
+#[test]
 fn build_ids_are_read_with_and_without_sections() {
     let binary = build("id", "gcc -O2 -g -Wl,--build-id=0x0123456789abcdef");
     let folder = binary.parent().expect("in a folder");

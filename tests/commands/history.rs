@@ -1,0 +1,231 @@
+//! Costs on the code of today: programs built, recorded, edited and committed in repositories that the tests make.
+
+use super::lab::{heatline, perf, report};
+use super::spt::Fixture;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Line 7 is where it spends its time.
+const BUSY: &str = "volatile unsigned sink;
+
+/* Mixes. */
+static __attribute__((noinline)) unsigned busy(unsigned hash, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        hash = (hash ^ i) * 16777619u + (hash >> 13);
+    return hash;
+}
+
+int main(void)
+{
+    sink = busy(7, 60000000);
+    return 0;
+}
+";
+
+/// The hottest line of [`BUSY`].
+const HOT: u64 = 7;
+
+/// Long before and long after the test builds and records anything.
+const BEFORE: &str = "2020-02-02T00:00:00Z";
+const AFTER: &str = "2099-01-01T00:00:00Z";
+
+/// A repository with `busy.c`.
+struct Repository {
+    folder: TempDir,
+}
+
+impl Repository {
+    /// With the first commit made long ago, before anything is built.
+    fn new() -> Self {
+        let repository = Self::empty();
+        git(&repository.path(""), BEFORE, &["add", "busy.c"]);
+        git(&repository.path(""), BEFORE, &["commit", "-q", "-m", "first"]);
+        repository
+    }
+
+    fn empty() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let repository = Repository { folder };
+        repository.write(BUSY);
+        git(&repository.path(""), BEFORE, &["init", "-q", "-b", "main"]);
+        repository
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().expect("it is there").join(name)
+    }
+
+    fn write(&self, text: &str) {
+        std::fs::write(self.path("busy.c"), text).expect("a source");
+    }
+
+    fn git(&self, date: &str, arguments: &[&str]) {
+        git(&self.path(""), date, arguments);
+    }
+
+    fn record(&self, compiler: &[&str]) -> PathBuf {
+        let mut compile = Command::new(compiler[0]);
+        compile.args(&compiler[1..]).args(["-g", "-O1", "busy.c", "-o", "busy"]);
+        run(&self.path(""), &mut compile);
+        let mut record = perf();
+        record.args(["record", "-q", "-N", "-e", "cpu-clock", "-o", "perf.data", "./busy"]);
+        run(&self.path(""), &mut record);
+        self.path("perf.data")
+    }
+}
+
+fn git(folder: &Path, date: &str, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org", "-c", "core.autocrlf=false"]);
+    git.args(arguments).env("GIT_AUTHOR_DATE", date).env("GIT_COMMITTER_DATE", date);
+    git.env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", folder);
+    run(folder, &mut git);
+}
+
+fn run(folder: &Path, command: &mut Command) {
+    let output = command.current_dir(folder).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// By line of the build: the line now and how it was placed.
+fn places(profile: &Path, file: &str) -> BTreeMap<u64, (u64, String)> {
+    let report = report(profile, &["--by", "line"]);
+    let rows = report["rows"].as_array().expect("rows").iter();
+    let place = |row: &Value| {
+        row["file"].as_str().filter(|path| path.ends_with(file))?;
+        let line = row["line"].as_u64()?;
+        let now = row["line_now"].as_u64().unwrap_or(line);
+        Some((line, (now, row["placement"].as_str().expect("a placement").to_owned())))
+    };
+    rows.filter_map(place).collect()
+}
+
+/// The hottest line is placed so, and every line that is said to be unchanged has its text.
+#[track_caller]
+fn check(repository: &Repository, profile: &Path, now: &str, hot: (u64, &str)) {
+    let places = places(profile, "busy.c");
+    assert_eq!(places.get(&HOT), Some(&(hot.0, hot.1.to_owned())), "{places:?}");
+    let text = |text: &str, line: u64| text.lines().nth(line as usize - 1).map(|line| line.trim().to_owned());
+    for (line, (there, placement)) in places {
+        if placement == "exact" || placement == "moved" {
+            assert_eq!(text(BUSY, line), text(now, there), "line {line} on {there} in {:?}", repository.path(""));
+        }
+    }
+}
+
+/// The text with two lines more above the function and its hot line edited.
+fn edited() -> String {
+    BUSY.replace("/* Mixes. */\n", "/* Mixes. */\n/* Well. */\n\n").replace("(hash ^ i)", "(hash ^ (i + 1))")
+}
+
+#[test]
+fn costs_stay_on_their_code_without_checksums() {
+    let repository = Repository::new();
+    let profile = repository.record(&["gcc"]);
+    check(&repository, &profile, BUSY, (HOT, "exact"));
+
+    repository.write(&edited());
+    check(&repository, &profile, &edited(), (HOT + 2, "changed"));
+
+    repository.git(AFTER, &["commit", "-q", "-a", "-m", "second"]);
+    check(&repository, &profile, &edited(), (HOT + 2, "changed"));
+
+    repository.git(AFTER, &["checkout", "-q", "-b", "other", "HEAD~1"]);
+    check(&repository, &profile, BUSY, (HOT, "exact"));
+
+    let moved = format!("// A note.\n{BUSY}");
+    repository.write(&moved);
+    check(&repository, &profile, &moved, (HOT + 1, "moved"));
+    repository.git(AFTER, &["stash", "-q"]);
+    check(&repository, &profile, BUSY, (HOT, "exact"));
+    repository.git(AFTER, &["stash", "pop", "-q"]);
+    check(&repository, &profile, &moved, (HOT + 1, "moved"));
+}
+
+#[test]
+fn a_removed_line_is_gone_and_a_commit_in_which_the_lines_do_not_fit_is_passed_over() {
+    let repository = Repository::new();
+    // Newer, but with a blank where the code is that was built; then back, so that what is built is the first text.
+    let blank = BUSY.replace("        hash = (hash ^ i) * 16777619u + (hash >> 13);\n", "\n        hash++;\n");
+    repository.write(&blank);
+    repository.git("2021-01-01T00:00:00Z", &["commit", "-q", "-a", "-m", "second"]);
+    repository.write(BUSY);
+    let profile = repository.record(&["gcc"]);
+    let removed = BUSY.replace("        hash = (hash ^ i) * 16777619u + (hash >> 13);\n", "        continue;\n");
+    repository.write(&removed);
+    let places = places(&profile, "busy.c");
+    assert_eq!(places[&HOT].1, "gone", "{places:?}");
+    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(text.contains("of the cost was on") && text.contains("gone)"), "{text}");
+}
+
+#[test]
+fn costs_stay_on_their_code_by_checksum_whenever_it_was_committed() {
+    let repository = Repository::empty();
+    let profile = repository.record(&["clang-19", "-gdwarf-5"]);
+    // What was built was not yet committed.
+    repository.git(AFTER, &["add", "busy.c"]);
+    repository.git(AFTER, &["commit", "-q", "-m", "what was built"]);
+    repository.write(&edited());
+    repository.git(AFTER, &["commit", "-q", "-a", "-m", "edited"]);
+    check(&repository, &profile, &edited(), (HOT + 2, "changed"));
+    repository.write(&BUSY.replace('\n', "\r\n"));
+    check(&repository, &profile, BUSY, (HOT, "exact"));
+    repository.git(AFTER, &["mv", "-f", "busy.c", "mixing.c"]);
+    std::fs::write(repository.path("mixing.c"), format!("\n\n{BUSY}")).expect("a source");
+    repository.git(AFTER, &["commit", "-q", "-a", "-m", "renamed"]);
+    check(&repository, &profile, &format!("\n\n{BUSY}"), (HOT + 2, "moved"));
+}
+
+#[test]
+fn a_source_that_the_compiler_embedded_needs_no_history() {
+    let repository = Repository::empty();
+    let profile = repository.record(&["clang-19", "-gdwarf-5", "-gembed-source"]);
+    repository.write(&edited());
+    check(&repository, &profile, &edited(), (HOT + 2, "changed"));
+    std::fs::remove_file(repository.path("busy.c")).expect("it was there");
+    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(text.contains("16777619u") && text.contains("the text that was profiled"), "{text}");
+}
+
+#[test]
+fn what_nothing_is_known_of_is_unverified() {
+    let repository = Repository::empty();
+    let profile = repository.record(&["gcc"]);
+    repository.write(BUSY);
+    let places = places(&profile, "busy.c");
+    assert_eq!(places.get(&HOT), Some(&(HOT, "unverified".to_owned())), "{places:?}");
+}
+
+#[test]
+fn another_text_shows_costs_of_functions_only() {
+    let repository = Repository::new();
+    repository.record(&["gcc"]);
+    repository.write("// Nothing of it.\nint answer(void) { return 42; }\n\nint question(int a)\n{\n  return a;\n}\n");
+    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(text.contains("costs of functions only") && text.contains("busy"), "{text}");
+}
+
+#[test]
+fn costs_of_a_pdb_stay_on_their_code() {
+    let fixture = Fixture::new("x86_64");
+    let folder = fixture.path("");
+    let profile = fixture.sampled("a.spt", fixture.id);
+    let before = places(&profile, "scale.cpp");
+    assert!(before.iter().all(|(line, (now, placement))| now == line && placement == "exact"), "{before:?}");
+    git(&folder, AFTER, &["init", "-q", "-b", "main"]);
+    git(&folder, AFTER, &["add", "scale.cpp"]);
+    git(&folder, AFTER, &["commit", "-q", "-m", "what was built"]);
+    let text = std::fs::read_to_string(fixture.path("scale.cpp")).expect("a source");
+    std::fs::write(fixture.path("scale.cpp"), format!("// New.\n{text}")).expect("a source");
+    let after = places(&profile, "scale.cpp");
+    let moved = before.keys().map(|line| (*line, (line + 1, "moved".to_owned())));
+    assert_eq!(after, moved.collect());
+}
