@@ -3,6 +3,7 @@
 
 mod against_perf;
 mod example;
+mod frozen;
 mod history;
 mod lab;
 mod perf;

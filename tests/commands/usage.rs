@@ -32,7 +32,10 @@ fn what_cannot_be_used_is_said_in_one_line() {
     let path = example();
     let path = path.to_str().unwrap();
     refused_in_one_line(&["report", "absent"], "absent: No such file");
-    refused_in_one_line(&["report", "text"], "expected a perf.data or SPT file, found bytes 6e6f2070726f6669");
+    refused_in_one_line(
+        &["report", "text"],
+        "expected a perf.data, SPT, pprof or .heatline file, found bytes 6e6f2070726f6669",
+    );
     refused_in_one_line(&["report", "."], "no profile in this folder");
     refused_in_one_line(&["report", path, "--metric", "nonsense"], "this profile has: cpu-clock");
     refused_in_one_line(&["report", path, "--time", "5"], "expected A,B in seconds");

@@ -14,6 +14,7 @@ mod metric;
 mod model;
 mod path;
 pub mod placement;
+mod recorded;
 mod short_name;
 mod spe;
 pub mod statistics;

@@ -107,6 +107,8 @@ pub struct Model {
     pub(crate) arc_calls: Vec<ArcCall>,
     /// Why the addresses of a module were not resolved, the module as a whole or its first such address.
     pub(crate) reasons: Vec<Option<String>>,
+    /// The locations of [`Addresses`], modules in the order of their numbers.
+    pub(crate) location_of_address: Vec<LocationId>,
     frame_starts: Vec<u32>,
     frames: Vec<ModelFrame>,
 }
@@ -136,10 +138,11 @@ impl Model {
             lines: builder.lines,
             module_of: builder.module_of,
             reasons: builder.reasons,
+            location_of_address: builder.location_of_address,
             frame_starts: builder.frame_starts,
             frames: builder.frames,
         };
-        model.arc_calls = model.find_arc_calls(&addresses, &builder.location_of_address);
+        model.arc_calls = model.find_arc_calls(&addresses, &model.location_of_address);
         model
     }
 

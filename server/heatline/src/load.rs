@@ -9,7 +9,7 @@ use heatline_profile::{
     AddressSpace, Cancelled, Module, ModuleAddress, ModuleId, Monitor, Problems, Profile, ProfileKind, Rva, Svma,
 };
 use heatline_readers::{Folder, Input, ReadOptions, spt};
-use heatline_symbols::{Image, Locate, Nowhere, Resolution, SymbolError};
+use heatline_symbols::{Image, Locate, Nowhere, Recorded, Resolution, SymbolError};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
@@ -228,7 +228,10 @@ fn resolve(
     let mut all = Vec::with_capacity(profile.modules.len());
     let mut done = 0;
     for (id, module) in (0..).map(ModuleId).zip(&profile.modules) {
-        let wanted = addresses.of_module(id);
+        let all_wanted = addresses.of_module(id);
+        let recorded = profile.symbolization.as_ref().and_then(|said| Recorded::look_up(said, id, all_wanted));
+        let silent = recorded.as_ref().map(|recorded| pick(all_wanted, &recorded.silent));
+        let wanted = silent.as_deref().unwrap_or(all_wanted);
         let mut found = Found { image: Err("no samples".into()), path: None, looked: Vec::new(), mismatch: None };
         if !wanted.is_empty() {
             let span = tracing::info_span!("resolving", module = %module.path);
@@ -262,7 +265,14 @@ fn resolve(
             Err(reason) => ModuleSymbols::Unavailable(reason.clone()),
         };
         note_unavailable(problems, module, &answer);
-        done += wanted.len() as u64;
+        let answer = match (recorded, answer) {
+            (None, answer) => answer,
+            (Some(recorded), ModuleSymbols::Resolved(rest)) => ModuleSymbols::Resolved(recorded.complete(rest)),
+            (Some(recorded), ModuleSymbols::Unavailable(reason)) => {
+                ModuleSymbols::Resolved(recorded.without_rest(reason))
+            }
+        };
+        done += all_wanted.len() as u64;
         phase.monitor.progress(Phase::Resolving, done, addresses.len() as u64)?;
         found.image = Err(String::new());
         symbols.push(answer);
@@ -296,6 +306,10 @@ fn note_newer(problems: &mut Problems, profile: &Profile, binaries: &[Option<Pat
             problems.add("newer-binary", 1, None, message);
         }
     }
+}
+
+fn pick(addresses: &[ModuleAddress], positions: &[usize]) -> Vec<ModuleAddress> {
+    positions.iter().filter_map(|&at| addresses.get(at).copied()).collect()
 }
 
 /// A binary that exists but is another build must never pass in silence.
@@ -333,7 +347,7 @@ pub fn profile_at(path: &Path) -> anyhow::Result<PathBuf> {
     }
     let (_, found) = newest.ok_or_else(|| {
         anyhow!(
-            "{}: no profile in this folder; expected a perf.data or SPT file, record one with 'perf record -g'",
+            "{}: no profile in this folder; expected a perf.data, SPT, pprof or .heatline file, record one with 'perf record -g'",
             path.display()
         )
     })?;

@@ -9,6 +9,7 @@ use heatline_annotate::{
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// More files than this are not indexed in a workspace.
 const MOST_FILES: usize = 1_000_000;
@@ -197,6 +198,18 @@ impl Index<'_> {
             }
             files
         })
+    }
+}
+
+/// A checkout writes sources and recording within moments of each other; only what is clearly later counts.
+const MOMENT: Duration = Duration::from_secs(60);
+
+/// Whether a source was written after the recording.
+pub fn is_newer(source: &Path, profile: &Path) -> bool {
+    let time = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    match (time(source), time(profile)) {
+        (Some(source), Some(profile)) => source.duration_since(profile).is_ok_and(|later| later > MOMENT),
+        _ => false,
     }
 }
 

@@ -15,6 +15,7 @@ mod profile;
 mod sample;
 mod spe;
 mod stack;
+mod symbolization;
 
 pub use address::{AddressSpace, Avma, CodeAddress, FileOffset, ModuleAddress, Rva, Svma};
 pub use arc::{BranchArc, CodePlace};
@@ -30,3 +31,7 @@ pub use spe::{
     Distribution, Ratio, SpeOperation, SpeOrigin, SpeRecording, SpeRow, SpeSnoop, SpeSource, SpeStats, SpeTable,
 };
 pub use stack::{StackId, StackNode, StackTable};
+pub use symbolization::{
+    Checksum, ModuleFrames, RecordedFile, RecordedFileId, RecordedFrame, RecordedFunction, RecordedFunctionId,
+    Symbolization,
+};

@@ -61,9 +61,12 @@ impl Profile {
             stats: row.stats.clone(),
         });
         self.calls = merge_calls(self.calls.take(), other.calls.as_ref(), &stacks, &threads);
+        self.merge_symbolization(other, &modules);
         self.problems.append(&other.problems);
         let durations = [self.recording.duration_ns, other.recording.duration_ns];
         self.recording.duration_ns = durations.into_iter().flatten().reduce(u64::saturating_add);
+        let samples = [self.recording.samples, other.recording.samples];
+        self.recording.samples = samples.into_iter().flatten().reduce(u64::saturating_add);
         Ok(self)
     }
 }

@@ -1,6 +1,11 @@
 //! Problems: what could not be read or believed, counted and kept beside the profile.
 
 use crate::FileOffset;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// Longer words are no kind of problem.
+const LONGEST_KIND: usize = 64;
 
 /// One kind of thing that went wrong, with how often.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +28,22 @@ impl Problems {
     /// More different messages than this are folded into the first of their kind, so that hostile input cannot fill
     /// memory with texts.
     pub const MOST: usize = 256;
+
+    /// The word for a kind of problem that was read from a file. Each different one is kept as long as the program
+    /// runs, so there is an end: behind [`Self::MOST`] of them it is `other`.
+    pub fn kind(word: &str) -> &'static str {
+        static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = words.get(word) {
+            return known;
+        }
+        if words.len() >= Self::MOST || word.len() > LONGEST_KIND {
+            return "other";
+        }
+        let word: &'static str = Box::leak(word.into());
+        words.insert(word);
+        word
+    }
 
     /// No problems.
     pub fn new() -> Self {
@@ -69,6 +90,13 @@ mod tests {
         problems.add("unknown-record", 2, Some(FileOffset(80)), "record type 99");
         let all: Vec<_> = problems.iter().collect();
         assert_eq!((all.len(), all[0].count, all[0].offset), (1, 3, Some(FileOffset(8))));
+    }
+
+    #[test]
+    fn kinds_from_files_are_one_word_each_and_not_without_end() {
+        let copy = String::from("truncated");
+        assert!(std::ptr::eq(Problems::kind("truncated"), Problems::kind(&copy)));
+        assert_eq!(Problems::kind(&"x".repeat(LONGEST_KIND + 1)), "other");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use crate::{
     BranchArc, CallTable, Event, EventId, Module, ModuleId, Problems, SampleRow, SpeOrigin, SpeTable, StackTable,
-    Tally, Thread, ThreadId,
+    Symbolization, Tally, Thread, ThreadId,
 };
+use std::sync::Arc;
 
 /// The format a profile came in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -51,6 +52,8 @@ pub struct Recording {
     pub recorder: Option<String>,
     /// Operating system release.
     pub os_release: Option<String>,
+    /// How many samples were taken, where several events tell of the same ones; else those of all events add up.
+    pub samples: Option<u64>,
 }
 
 /// All that one recording yields. Immutable once read.
@@ -74,6 +77,8 @@ pub struct Profile {
     pub spe: Option<SpeTable>,
     /// Instrumented calls, where they were recorded. Weights of such a profile are measured and not sampled.
     pub calls: Option<CallTable>,
+    /// What the recording itself says of the source of its code; `None` where binaries have to be asked.
+    pub symbolization: Option<Arc<Symbolization>>,
     /// How it was recorded.
     pub recording: Recording,
     /// What could not be read.
@@ -93,6 +98,7 @@ impl Profile {
             arcs: Vec::new(),
             spe: None,
             calls: None,
+            symbolization: None,
             recording: Recording::default(),
             problems: Problems::new(),
         }
@@ -143,6 +149,9 @@ impl Profile {
     pub fn samples(&self) -> u64 {
         if let Some(table) = &self.calls {
             return table.total().calls;
+        }
+        if let Some(samples) = self.recording.samples {
+            return samples;
         }
         let derived = |event: &Event| match self.spe.as_ref().map(|table| table.origin) {
             Some(SpeOrigin::Spe) => event.name.starts_with("spe:") && event.name != "spe:records",

@@ -36,6 +36,14 @@ impl StackTable {
         Self::default()
     }
 
+    /// The table of these nodes, each of which comes behind its parent; none is the same as another. `None` if one comes
+    /// before its parent, or if they are too many.
+    pub fn from_nodes(nodes: Vec<StackNode>) -> Option<Self> {
+        u32::try_from(nodes.len()).ok().filter(|&count| count < u32::MAX)?;
+        let follows = |(id, node): (usize, &StackNode)| node.parent.is_none_or(|parent| (parent.0 as usize) < id);
+        nodes.iter().enumerate().all(follows).then(|| StackTable { nodes, ids: HashTable::new() })
+    }
+
     /// The stack that ends in `node`, which must name a parent of this table. The same node gets the same number.
     ///
     /// # Panics
@@ -110,6 +118,17 @@ fn hash(node: &StackNode) -> u64 {
 mod tests {
     use super::*;
     use crate::ModuleAddress;
+
+    #[test]
+    fn nodes_that_come_before_their_parents_are_no_table() {
+        let node = |parent: Option<u32>| StackNode {
+            parent: parent.map(StackId),
+            module: ModuleId(0),
+            address: CodeAddress::Ip(ModuleAddress(1)),
+        };
+        assert_eq!(StackTable::from_nodes(vec![node(None), node(Some(0))]).map(|table| table.len()), Some(2));
+        assert!(StackTable::from_nodes(vec![node(None), node(Some(1))]).is_none());
+    }
 
     #[test]
     fn equal_stacks_share_a_number_and_frames_come_innermost_first() {

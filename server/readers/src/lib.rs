@@ -4,7 +4,9 @@
 //! Nothing here opens a file: the caller hands over an [`Input`], and whatever else a reader needs it asks for through
 //! [`ReadOptions`]. Reading is streaming, so memory follows the number of unique stacks and not the size of the file.
 
+pub mod frozen;
 pub mod perf_data;
+pub mod pprof;
 pub mod spe;
 pub mod spt;
 pub mod uftrace;
@@ -39,7 +41,9 @@ pub struct ReadOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// No format that we know starts like this.
-    #[error("not a profile: expected a perf.data or SPT file, found {found}; check the path or record anew")]
+    #[error(
+        "not a profile: expected a perf.data, SPT, pprof or .heatline file, found {found}; check the path or record anew"
+    )]
     Unrecognised {
         /// What the input starts with, for people.
         found: String,
@@ -64,6 +68,12 @@ pub enum ReadError {
     /// A uftrace data directory that cannot be used.
     #[error(transparent)]
     Uftrace(#[from] uftrace::UftraceError),
+    /// A frozen profile that cannot be used.
+    #[error(transparent)]
+    Frozen(#[from] frozen::FrozenError),
+    /// A pprof file that cannot be used.
+    #[error(transparent)]
+    Pprof(#[from] pprof::PprofError),
     /// Somebody asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -81,7 +91,12 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
             match recognise(&head) {
                 Some(ProfileKind::PerfData) => Ok(perf_data::read_file(file, options, monitor)?),
                 Some(ProfileKind::Spt) => Ok(spt::read(Input::File(file), options, monitor)?),
-                None if !options.spe.modules.is_empty() => spe::read_raw(file, options, monitor),
+                Some(ProfileKind::Heatline) => frozen::read(file, monitor),
+                // The bytes of a raw buffer may look like anything that has no magic number.
+                None | Some(ProfileKind::Pprof) if !options.spe.modules.is_empty() => {
+                    spe::read_raw(file, options, monitor)
+                }
+                Some(ProfileKind::Pprof) => pprof::read_stream(file, monitor),
                 kind => Err(refuse(kind, &head, "a file")),
             }
         }
@@ -94,9 +109,11 @@ pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
                 Some(ProfileKind::Spt) => {
                     Ok(spt::read(Input::Stream(&mut head.as_slice().chain(stream)), options, monitor)?)
                 }
-                None if !options.spe.modules.is_empty() => {
+                Some(ProfileKind::Heatline) => frozen::read_stream(&mut head.as_slice().chain(stream), monitor),
+                None | Some(ProfileKind::Pprof) if !options.spe.modules.is_empty() => {
                     spe::read_raw(&mut head.as_slice().chain(stream), options, monitor)
                 }
+                Some(ProfileKind::Pprof) => pprof::read_stream(&mut head.as_slice().chain(stream), monitor),
                 kind => Err(refuse(kind, &head, "a stream")),
             }
         }
@@ -133,6 +150,12 @@ pub fn recognise(head: &[u8]) -> Option<ProfileKind> {
     }
     if spt::recognise(head) {
         return Some(ProfileKind::Spt);
+    }
+    if frozen::recognise(head) {
+        return Some(ProfileKind::Heatline);
+    }
+    if pprof::recognise(head) {
+        return Some(ProfileKind::Pprof);
     }
     None
 }

@@ -1,5 +1,6 @@
 //! What a look-up yields: files, functions and chains of frames, each kept once.
 
+pub use heatline_profile::Checksum;
 use heatline_profile::Problems;
 use std::collections::HashMap;
 use std::fmt;
@@ -39,18 +40,6 @@ id! {
 id! {
     /// Number of a [`Function`] in its [`Resolution`].
     FunctionId
-}
-
-/// A hash of a source file's content, as the compiler saw it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[non_exhaustive]
-pub enum Checksum {
-    /// MD5, as DWARF 5 and PDB have it.
-    Md5([u8; 16]),
-    /// SHA-1, from PDB only.
-    Sha1([u8; 20]),
-    /// SHA-256, from PDB only.
-    Sha256([u8; 32]),
 }
 
 /// A source file as debug information names it.
@@ -126,6 +115,8 @@ pub enum Reason {
     NoSymbol,
     /// The compiler gave this code no line.
     NoLine,
+    /// What a recording that brings its frames along says of it.
+    Recorded(String),
 }
 
 impl fmt::Display for Reason {
@@ -141,6 +132,7 @@ impl fmt::Display for Reason {
             Reason::NotCovered => f.write_str("no debug info for this code"),
             Reason::NoSymbol => f.write_str("no symbol"),
             Reason::NoLine => f.write_str("no line for this code"),
+            Reason::Recorded(reason) => f.write_str(reason),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::placed::Placed;
 use super::report::write_heading;
 use super::session::Session;
 use crate::base_text::BaseText;
+use crate::sources::is_newer;
 use anyhow::Context;
 use clap::Args;
 use heatline_annotate::placement::Placement;
@@ -16,7 +17,6 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Options of `heatline annotate`.
 #[derive(Args, Debug)]
@@ -354,17 +354,5 @@ impl Paint {
         }
         let text = printable(text.trim_end());
         if text.is_empty() { writeln!(out, "{number:>5}") } else { writeln!(out, "{number:>5}  {text}") }
-    }
-}
-
-/// A checkout writes sources and recording within moments of each other; only what is clearly later counts.
-const MOMENT: Duration = Duration::from_secs(60);
-
-/// Whether a source was written after the recording.
-fn is_newer(source: &Path, profile: &Path) -> bool {
-    let time = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
-    match (time(source), time(profile)) {
-        (Some(source), Some(profile)) => source.duration_since(profile).is_ok_and(|later| later > MOMENT),
-        _ => false,
     }
 }

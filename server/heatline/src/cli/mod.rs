@@ -5,6 +5,7 @@ mod annotate;
 mod dump;
 mod dump_filter;
 mod export;
+mod freeze;
 mod options;
 mod output;
 mod placed;
@@ -33,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   heatline report perf.data --by line       lines, hottest first
   heatline annotate perf.data               the source text with costs beside the lines
   heatline dump app.spt                     what is in a file, record by record
+  heatline freeze perf.data -o a.heatline   one file that opens anywhere, after any rebuild
   heatline export app.spt --to spt -o b.spt  a profile in another format
   heatline resolve ./app 0x1139             function, file and line of an address
   heatline lsp                              the language server, for editors
@@ -56,6 +58,8 @@ enum Command {
     Annotate(annotate::AnnotateArgs),
     /// What is in a profile, record by record: heatline dump app.spt
     Dump(dump::DumpArgs),
+    /// One file that opens anywhere, after any rebuild: heatline freeze perf.data -o before.heatline
+    Freeze(freeze::FreezeArgs),
     /// A profile in another format: heatline export perf.data --to spt -o app.spt
     Export(export::ExportArgs),
     /// Addresses to functions, files and lines: heatline resolve ./app 0x1139
@@ -79,6 +83,7 @@ pub fn run() -> ExitCode {
         Command::Report(args) => report::run(args),
         Command::Annotate(args) => annotate::run(args),
         Command::Dump(args) => dump::run(args),
+        Command::Freeze(args) => freeze::run(args),
         Command::Export(args) => export::run(args),
         Command::Resolve(args) => resolve::run(args),
     };

@@ -177,6 +177,36 @@ impl ProfileArgs {
         Ok(self.event.as_deref().and_then(spe::Group::from_name).into_iter().collect())
     }
 
+    /// Refuses the options that choose what is shown, where nothing is; `why` says what to do instead.
+    ///
+    /// # Errors
+    /// If one is there.
+    pub fn refuse_views(&self, why: &str) -> anyhow::Result<()> {
+        let given = [
+            ("--metric", self.metric.is_some()),
+            ("--event", self.event_name().is_some()),
+            ("--comm", !self.comm.is_empty()),
+            ("--dso", !self.dso.is_empty()),
+            ("--symbol", !self.symbol.is_empty()),
+            ("--pid", !self.pid.is_empty()),
+            ("--tid", !self.tid.is_empty()),
+            ("--percentage", self.percentage != Base::Absolute),
+            ("--no-inline", self.no_inline),
+            ("--limit", self.limit.is_some()),
+            ("--coverage", self.coverage),
+            ("--format", self.format != Format::Table),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => bail!("{option}: {why}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether only some records of Arm SPE are wanted.
+    pub fn filters_spe_records(&self) -> bool {
+        self.event.as_deref().and_then(spe::Group::from_name).is_some()
+    }
+
     /// The event to show: one that was named and is no group of SPE records.
     pub fn event_name(&self) -> Option<&String> {
         self.event.as_ref().filter(|name| spe::Group::from_name(name).is_none())

@@ -54,11 +54,24 @@ fn find_metric(profile: &Profile, name: &str) -> anyhow::Result<Metric> {
 
 fn refuse_impossible_filters(args: &ProfileArgs, profile: &Profile) -> anyhow::Result<()> {
     let by_thread = !args.comm.is_empty() || !args.pid.is_empty() || !args.tid.is_empty();
-    if by_thread && profile.kind == ProfileKind::Spt {
-        bail!("--comm, --pid and --tid: an spt profile does not record threads");
+    let kind = profile.kind.name();
+    let may_lack_threads = matches!(profile.kind, ProfileKind::Spt | ProfileKind::Pprof | ProfileKind::Heatline);
+    if by_thread && may_lack_threads && profile.threads.is_empty() {
+        bail!("--comm, --pid and --tid: this {kind} profile does not record threads");
     }
-    if (args.cpu.is_some() || args.time.is_some()) && profile.kind == ProfileKind::Spt {
-        bail!("--cpu and --time: an spt profile records neither processors nor times");
+    if args.cpu.is_some() || args.time.is_some() {
+        match profile.kind {
+            ProfileKind::Spt | ProfileKind::Pprof => {
+                bail!("--cpu and --time: {kind} profiles record neither processors nor times");
+            }
+            ProfileKind::Heatline => {
+                bail!("--cpu and --time: the samples of a frozen profile are added up; freeze the recording with them");
+            }
+            _ => {}
+        }
+    }
+    if profile.kind == ProfileKind::Heatline && args.filters_spe_records() {
+        bail!("--event: the records of a frozen profile are added up; freeze the recording with this filter");
     }
     Ok(())
 }

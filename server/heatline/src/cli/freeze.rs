@@ -1,0 +1,44 @@
+//! `heatline freeze`: one file that opens anywhere, after any rebuild.
+
+use super::options::ProfileArgs;
+use super::output;
+use super::progress::Bar;
+use crate::load::load;
+use crate::{freeze, out_file};
+use clap::Args;
+use heatline_profile::ProfileKind;
+use std::path::PathBuf;
+
+/// Options of `heatline freeze`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  heatline freeze perf.data -o before.heatline      keep a profile, its costs resolved and its sources
+  heatline report before.heatline                   the same costs, on any machine, after any rebuild
+  heatline diff before.heatline perf.data           what has changed since
+
+The file is a zip archive: heatline.json says what is in it, profile.pb.gz opens in pprof.")]
+pub struct FreezeArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE.heatline")]
+    output: PathBuf,
+    /// Replace the file even if it is something else than a frozen profile.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub fn run(args: FreezeArgs) -> anyhow::Result<()> {
+    args.profile.refuse_views("freeze keeps all samples and metrics; choose them when the file is shown")?;
+    let bar = Bar::new();
+    let loaded = load(&args.profile.load_options(&args.profile.settings())?, &bar);
+    bar.finish();
+    let loaded = loaded?;
+    output::warn(&loaded.problems);
+    let (bytes, left_out) = freeze::freeze(&loaded)?;
+    let is_frozen = |head: &[u8]| heatline_readers::recognise(head) == Some(ProfileKind::Heatline);
+    out_file::write(&args.output, &bytes, |head| args.force || is_frozen(head))?;
+    output::warn(&left_out);
+    Ok(())
+}

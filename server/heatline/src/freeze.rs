@@ -1,0 +1,66 @@
+//! Freezing: a loaded profile with the texts of its sources as one file that needs nothing else.
+
+use crate::base_text::{BaseText, BaseTexts};
+use crate::load::Loaded;
+use crate::sources::is_newer;
+use heatline_annotate::FileId;
+use heatline_profile::Problems;
+use heatline_readers::frozen;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The bytes of a frozen profile, and what could not be put into it.
+///
+/// # Errors
+/// If it cannot be put together.
+pub fn freeze(loaded: &Loaded) -> anyhow::Result<(Vec<u8>, Problems)> {
+    let mut symbolization = loaded.model.symbolization();
+    let mut left_out = Problems::new();
+    let mut room = frozen::MOST_TEXT;
+    let texts = texts(loaded, &mut left_out);
+    let same = loaded.sources.same_file();
+    for id in loaded.model.costed_files() {
+        let stands = same.get(id.0 as usize).copied().unwrap_or(id);
+        let (Some(file), Some(text)) = (symbolization.files.get_mut(id.0 as usize), texts.get(&stands)) else {
+            continue;
+        };
+        let length = text.len() as u64;
+        if length > frozen::LARGEST_TEXT || length > room {
+            left_out.add("source-left-out", 1, None, format!("{}: the text is too long to be kept", file.path));
+            file.text = None;
+        } else {
+            room -= length;
+            file.text = Some(text.clone());
+        }
+    }
+    Ok((frozen::freeze(loaded.model.profile(), &symbolization)?, left_out))
+}
+
+/// The texts that the files were built from, by the file that stands for each. A text that was written after the
+/// recording and that nothing says to be the right one would put costs on wrong lines.
+fn texts(loaded: &Loaded, left_out: &mut Problems) -> HashMap<FileId, Arc<str>> {
+    let go_on = AtomicBool::new(false);
+    let mut found = BaseTexts::at_hand(loaded, &go_on);
+    let is_doubtful = |file: FileId, base: &BaseText| {
+        let path = loaded.sources.path(file);
+        !base.is_verified()
+            && (loaded.model.file(file).checksum.is_some() || path.is_some_and(|path| is_newer(path, &loaded.path)))
+    };
+    if found.files().any(|file| found.get(file).is_some_and(|base| is_doubtful(file, base))) {
+        found.search(loaded, &HashMap::new(), &go_on);
+    }
+    let mut files: Vec<FileId> = found.files().collect();
+    files.sort_unstable();
+    let mut texts = HashMap::new();
+    for (file, base) in files.into_iter().filter_map(|file| Some((file, found.get(file)?))) {
+        if is_doubtful(file, base) {
+            let path = &loaded.model.file(file).path;
+            let message = format!("{path}: the text of the build is not here any more, so none is kept");
+            left_out.add("source-left-out", 1, None, message);
+        } else {
+            texts.insert(file, base.text.clone());
+        }
+    }
+    texts
+}
