@@ -123,6 +123,10 @@ pub fn costs(exclusive: &Cost, inclusive: Option<&Cost>) -> String {
 /// The hint of a line: its cost in words and `Δ +3.2 pp`. `with_inclusive` is the person's wish to see inclusive cost
 /// at all. `None` where there is nothing to show.
 pub fn hint(line: &LineView, with_inclusive: bool) -> Option<String> {
+    // A statistic stands for itself: it has no share, and none of a baseline to differ from.
+    if let Some(label) = line.label.as_ref().filter(|_| line.exclusive.samples >= FEWEST_SAMPLES) {
+        return Some(label.clone());
+    }
     let mut text = costs(&line.exclusive, line.inclusive.as_ref().filter(|_| with_inclusive));
     if text.is_empty() {
         return None;
@@ -300,6 +304,10 @@ mod tests {
         let delta = Delta { points: 3.2, low: 1.0, high: 5.0, significant: true };
         assert_eq!(shown(&line(cost(120, 12), Some(cost(450, 45)), Some(delta))), "12.0 % · incl 45.0 % · Δ +3.2 pp");
         assert_eq!(hint(&line(cost(0, 0), Some(cost(900, 90)), None), false), None);
+        let statistic =
+            |samples| LineView { label: Some("p95 412 cyc".into()), ..line(cost(412, samples), None, Some(delta)) };
+        assert_eq!(shown(&statistic(5)), "p95 412 cyc");
+        assert_eq!(shown(&LineView { delta: None, ..statistic(4) }), "4 samples");
     }
 
     #[test]

@@ -27,6 +27,18 @@ export const SPT = {
   profile: 'profile.spt',
 };
 
+/** A program for Arm, and a forged recording of it by the Statistical Profiling Extension. */
+export const SPE = {
+  make: (folder) => {
+    const forge = ['run', '--quiet', '--locked', '-p', 'heatline-readers', '--example', 'forge_spe', '--', folder, '40000'];
+    execFileSync('cargo', forge, { cwd: top, stdio: 'pipe' });
+    mkdirSync(path.join(folder, 'src'));
+    cpSync(path.join(top, 'fixtures/spe/program.c'), path.join(folder, 'src/program.c'));
+  },
+  file: 'program.c',
+  profile: 'perf.data',
+};
+
 /** One editor on an example of its own. */
 export class Example {
   /** Opens the example's first file; `settings` are the user's. */

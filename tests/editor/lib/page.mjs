@@ -111,6 +111,17 @@ export class Window {
     return (await item.count()) === 0 ? '' : plain((await item.innerText()).trim());
   }
 
+  /** What our item in the status bar tells when the mouse rests on it. */
+  async statusHover() {
+    const item = this.#page.locator('.statusbar-item[id$="heatline.status"]');
+    const hover = this.#page.locator('.workbench-hover:visible').first();
+    const rest = async () => {
+      await this.#page.mouse.move(0, 0);
+      await item.hover();
+    };
+    return plain(await this.again(rest, () => hover.innerText({ timeout: 5000 })));
+  }
+
   /** The file in front and the line of the cursor, as the editor says it. */
   async place() {
     const position = await this.#page.locator('.statusbar-item[id$="editor.selection"]').innerText().catch(() => '');

@@ -4,6 +4,7 @@
 mod damage;
 mod layouts;
 mod msvc;
+mod omap;
 mod oracle;
 mod pdb;
 mod separate;

@@ -35,7 +35,7 @@ impl Locate for Beside {
 }
 
 /// Compiles and links `start.exe` and `start.pdb` in a folder of the test's own.
-fn build(name: &str, target: &str, compile: &str, link: &str) -> PathBuf {
+pub fn build(name: &str, target: &str, compile: &str, link: &str) -> PathBuf {
     let folder = folder(&format!("pdb-{name}"));
     for (name, text) in SOURCES {
         write(&folder, name, text);
@@ -54,24 +54,24 @@ fn build(name: &str, target: &str, compile: &str, link: &str) -> PathBuf {
     folder
 }
 
-const CODEVIEW: &str = "-g -gcodeview";
-const TO_PDB: &str = "/debug /pdbaltpath:C:\\build\\%_PDB%";
+pub const CODEVIEW: &str = "-g -gcodeview";
+pub const TO_PDB: &str = "/debug /pdbaltpath:C:\\build\\%_PDB%";
 
-fn open(folder: &Path) -> Image {
+pub fn open(folder: &Path) -> Image {
     let locate = Beside { folder: folder.to_owned(), allow_mismatch: false };
     Image::open(Disk::open(&folder.join("start.exe")), &locate).expect("it opens")
 }
 
-fn resolve(image: &Image, rvas: &[u64]) -> Resolution {
+pub fn resolve(image: &Image, rvas: &[u64]) -> Resolution {
     let svma = |rva: &u64| image.to_svma(ModuleAddress(*rva), AddressSpace::Rva).expect("in the image");
     let addresses: Vec<Svma> = rvas.iter().map(svma).collect();
     image.resolve(&addresses, &Silent).expect("it resolves")
 }
 
 /// Function without parameters, file, line and column, innermost first.
-type Frames = Vec<(String, String, u64, u64)>;
+pub type Frames = Vec<(String, String, u64, u64)>;
 
-fn frames(resolution: &Resolution, i: usize) -> Frames {
+pub fn frames(resolution: &Resolution, i: usize) -> Frames {
     let frame = |frame: &heatline_symbols::Frame| {
         let name = frame.function.map(|id| resolution.function(id).name.as_str()).unwrap_or_default();
         (
@@ -85,7 +85,7 @@ fn frames(resolution: &Resolution, i: usize) -> Frames {
 }
 
 /// What llvm-symbolizer says.
-fn symbolizer(binary: &Path, rvas: &[u64]) -> Vec<Frames> {
+pub fn symbolizer(binary: &Path, rvas: &[u64]) -> Vec<Frames> {
     let mut command = Command::new("llvm-symbolizer-19");
     command.arg(format!("--obj={}", binary.display())).args(["--relative-address", "--output-style=JSON"]);
     command.args(["--inlines", "--functions=short"]).args(rvas.iter().map(|rva| format!("{rva:#x}")));
@@ -105,7 +105,7 @@ fn symbolizer(binary: &Path, rvas: &[u64]) -> Vec<Frames> {
 }
 
 /// The code of the image, as RVAs.
-fn code(folder: &Path) -> Vec<u64> {
+pub fn code(folder: &Path) -> Vec<u64> {
     let headers = run(folder, "llvm-readobj-19 --sections start.exe");
     let field = |name: &str| {
         let text = headers.split(name).nth(1).and_then(|rest| rest.split_whitespace().next()).expect(name);
