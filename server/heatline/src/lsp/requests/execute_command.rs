@@ -5,6 +5,7 @@ use crate::load::{self, LoadMonitor, LoadOptions, Phase};
 use crate::lsp::keeper::Order;
 use crate::lsp::server::place;
 use crate::lsp::state::State;
+use heatline_annotate::Metric;
 use heatline_profile::Cancelled;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ fn metric(state: &State, argument: &Value) -> Result<String> {
     let metric = argument.as_str();
     let metric = metric.ok_or_else(|| Error::invalid_params(format!("expected a metric, found {argument}")))?;
     if let Some(shown) = &state.shown
-        && shown.kept.loaded.model.profile().find_event(metric).is_none()
+        && Metric::find(shown.kept.loaded.model.profile(), metric).is_none()
     {
         let known: Vec<&str> = shown.metrics.iter().map(|(id, _)| id.as_str()).collect();
         return Err(failed(format!("the profile has no metric {metric}; it has {}", known.join(", "))));
