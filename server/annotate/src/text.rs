@@ -5,7 +5,7 @@ use crate::placement::Placement;
 use crate::table::{Cost, Coverage};
 use crate::times::Times;
 use crate::view::{Annotations, Delta, FunctionView, LineView};
-use heatline_profile::{Event, Percent, Profile, SpeOrigin, Unit, Weight, round};
+use heatline_profile::{CallTable, Event, Percent, Profile, SpeOrigin, Unit, Weight, round};
 
 /// Below this many samples a count stands in place of a percentage.
 pub const FEWEST_SAMPLES: u64 = 5;
@@ -226,6 +226,11 @@ pub fn delta_sentence(change: &Delta) -> String {
 
 /// What to say of an event whose addresses lie behind the cause.
 pub(crate) fn skid(event: &Event) -> Option<&'static str> {
+    if event.name == CallTable::OFF_CPU {
+        return (!event.precise).then_some(
+            "approximate stack: time off the processor is given to the last sample of the thread before it was switched out",
+        );
+    }
     (!event.precise)
         .then_some("approximate line: the event is not precise, samples may lie some instructions late (skid)")
 }
@@ -236,6 +241,14 @@ pub fn recording(profile: &Profile) -> Vec<String> {
     let mut lines = Vec::new();
     if !profile.recording.command_line.is_empty() {
         lines.push(format!("recorded by: {}", profile.recording.command_line.join(" ")));
+    }
+    let off_cpu = profile.events.iter().find(|event| event.name == CallTable::OFF_CPU);
+    if off_cpu.is_some_and(|event| !event.precise) {
+        lines.push(
+            "off-cpu time is given to the last sample of the thread before it was switched out; with -e sched:sched_switch -g \
+             the stacks that were left are recorded"
+                .into(),
+        );
     }
     if profile.calls.is_some() {
         lines.push("times are measured and include what the instrumentation cost".into());

@@ -72,6 +72,8 @@ impl CallTable {
     pub const APPLICATION: &'static str = "application";
     /// The event whose weight is what [`Self::ELAPSED`] has more than [`Self::APPLICATION`].
     pub const WAITING: &'static str = "waiting";
+    /// The event of a sampled profile whose weight is time in which a thread was off the processors.
+    pub const OFF_CPU: &'static str = "off-cpu";
     /// The event whose weight is the number of calls.
     pub const CALLS: &'static str = "calls";
 

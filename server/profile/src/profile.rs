@@ -158,6 +158,8 @@ impl Profile {
             Some(SpeOrigin::Memory) => event.name.starts_with("mem:"),
             None => false,
         };
+        let times = [CallTable::OFF_CPU, CallTable::ELAPSED, CallTable::APPLICATION];
+        let derived = |event: &Event| derived(event) || times.contains(&event.name.as_str());
         let recorded = self.events.iter().zip(self.totals()).filter(|(event, _)| !derived(event));
         recorded.map(|(_, total)| total.samples).fold(0, u64::saturating_add)
     }

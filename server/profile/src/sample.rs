@@ -175,6 +175,11 @@ impl SampleFold {
         self.rows[row].tally += tally;
     }
 
+    /// The row at the position that [`Self::add`] returned.
+    pub fn row(&self, row: usize) -> Option<&SampleRow> {
+        self.rows.get(row)
+    }
+
     /// The rows, in the order of their first samples.
     pub fn into_rows(mut self) -> Vec<SampleRow> {
         self.rows.shrink_to_fit();

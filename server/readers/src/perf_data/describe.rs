@@ -241,6 +241,7 @@ fn change_fields(change: Change, out: &mut List) {
             out.extend([("parent_pid", Task(parent_pid)), ("parent_tid", Task(parent_tid))]);
         }
         Change::Exit { pid, tid } => out.extend([("pid", Task(pid)), ("tid", Task(tid))]),
+        Change::Thread { tid, .. } => out.push(("tid", Task(tid))),
         Change::Switch { cpu, tid } => out.extend([("cpu", Number(cpu.into())), ("tid", Task(tid))]),
         Change::KernelSymbol { start, length, name, gone } => {
             out.extend([("address", Address(start)), ("length", Address(length)), ("name", Text(name))]);

@@ -4,13 +4,14 @@ use super::accesses::{Access, Accesses, MemorySource};
 use super::branches::metric;
 use super::bytes::Order;
 use super::chains::{Chain, ChainId, Chains, Outcome, fingerprint};
+use super::off_cpu::OffCpu;
 use super::queue::Sink;
 use super::state::{Change, Mode};
 use super::unwind::{Dump, Unwinding};
 use super::world::{RawFrame, World, marker};
 use heatline_profile::{
     BranchArc, CodeAddress, CodePlace, EventId, ModuleAddress, SampleFold, SpeTable, StackId, StackNode, StackTable,
-    Tally, Weight,
+    Tally, ThreadId, Weight,
 };
 use rustc_hash::FxHashMap;
 
@@ -51,6 +52,8 @@ pub(crate) struct Folding {
     pub history: Option<Vec<(u64, Change)>>,
     /// Walks stacks, where binaries are at hand.
     pub unwinding: Option<Unwinding>,
+    /// Follows threads off the processors, where the recording tells of that.
+    pub off_cpu: Option<Box<OffCpu>>,
     places: Places,
     arc_ids: FxHashMap<(CodePlace, CodePlace, u32), u32>,
     order: Order,
@@ -75,6 +78,7 @@ impl Folding {
             fold: SampleFold::new(),
             history: Some(Vec::new()),
             unwinding: None,
+            off_cpu: None,
             places: Places::default(),
             arc_ids: FxHashMap::default(),
             order: Order::Little,
@@ -93,6 +97,27 @@ impl Folding {
         for outcome in self.chains.outcomes() {
             settle(outcome, &mut self.fold, &mut self.places);
         }
+    }
+
+    /// Notes where a thread is, for the time that it is off the processors next.
+    #[inline(never)]
+    fn remember(&mut self, id: ChainId) {
+        let Some(chain) = self.chains.get(id).filter(|chain| id.0 & DUMP == 0 && chain.key.event < metric::FIRST)
+        else {
+            return;
+        };
+        let tid = chain.key.tid;
+        let row = self.chains.outcome(id).and_then(|outcome| self.fold.row(outcome.row as usize));
+        if let (Some(off_cpu), Some(row)) = (&mut self.off_cpu, row) {
+            off_cpu.sampled(tid, row.stack, row.thread);
+        }
+    }
+
+    /// A stack of which nothing is known, and the thread it belongs to.
+    pub fn unknown_stack(&mut self, tid: i32) -> (StackId, Option<ThreadId>) {
+        let task = self.world.task(self.world.pid_of(tid), tid);
+        self.frames.clear();
+        (self.intern(task), self.world.thread(task))
     }
 
     /// Keeps a stack until it is its turn to be walked.
@@ -330,12 +355,26 @@ impl Sink for Folding {
             && outcome.seen >= last_change
             && outcome.count(weight)
         {
+            if self.off_cpu.is_some() {
+                self.remember(id);
+            }
             return;
         }
         self.look_up(id, weight);
+        if self.off_cpu.is_some() {
+            self.remember(id);
+        }
     }
 
     fn change(&mut self, time: u64, change: Change) {
+        if let Some(off_cpu) = &mut self.off_cpu {
+            match change {
+                Change::Thread { tid, out } => return off_cpu.switched(time, tid, out),
+                Change::Exit { tid, .. } => off_cpu.ended(tid),
+                Change::Fork { tid, .. } => off_cpu.began(tid),
+                _ => {}
+            }
+        }
         if let Some(history) = &mut self.history {
             history.push((time, change.clone()));
         }

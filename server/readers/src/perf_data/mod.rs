@@ -27,6 +27,7 @@ mod layout;
 mod mappings;
 mod modules;
 mod names;
+mod off_cpu;
 mod piped;
 mod queue;
 mod scanner;

@@ -63,7 +63,7 @@ impl Queue {
     }
 
     pub fn push_change(&mut self, time: u64, change: Change, sink: &mut impl Sink) {
-        self.late += u64::from(time < self.handed_out);
+        self.late += u64::from(time < self.handed_out && !matches!(change, Change::Thread { .. }));
         let order = self.arrive(time, sink);
         self.changes.push(Waiting { time, order, change });
     }

@@ -122,6 +122,11 @@ pub(crate) enum Change {
         cpu: u32,
         tid: i32,
     },
+    /// A thread leaves a processor or comes back to one. Tells when it was off the processors.
+    Thread {
+        tid: i32,
+        out: bool,
+    },
     KernelSymbol {
         start: u64,
         length: u64,

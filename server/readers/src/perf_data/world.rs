@@ -118,7 +118,7 @@ impl World {
                 self.fork((pid, tid), (parent_pid, parent_tid), with_mappings);
             }
             // Samples of an ended task may still come; what it was is forgotten when its number is used again.
-            Change::Exit { .. } => {}
+            Change::Exit { .. } | Change::Thread { .. } => {}
             Change::Switch { cpu, tid } => {
                 self.running.insert(cpu, tid);
             }
@@ -141,7 +141,6 @@ impl World {
     }
 
     /// The process that a thread was last seen in; its own number where that is unknown.
-    #[allow(dead_code)] // For decoders of trace data.
     pub fn pid_of(&self, tid: i32) -> i32 {
         self.pids.get(&tid).copied().unwrap_or(tid)
     }

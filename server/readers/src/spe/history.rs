@@ -72,6 +72,7 @@ impl History {
             },
             Change::KernelSymbol { .. } => self.kernel_breaks.push(number),
             Change::Switch { cpu, tid } => self.switches.entry(*cpu).or_default().push((time, *tid)),
+            Change::Thread { .. } => {}
             Change::Exit { .. } => {}
         }
     }

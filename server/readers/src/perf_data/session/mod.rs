@@ -15,6 +15,7 @@ use super::features::Features;
 use super::folding::Folding;
 use super::header::EventHeader;
 use super::layout::Layout;
+use super::off_cpu;
 use super::queue::Queue;
 use super::scanner::Scanner;
 use super::state::record_type as kind;
@@ -25,7 +26,7 @@ use crate::ReadOptions;
 use crate::spe::Decoded;
 use heatline_profile::{Event, EventId, Monitor, Problems, Profile, ProfileKind};
 use report::Counts;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use samples::Batch;
 
 /// One event of the recording.
@@ -34,6 +35,8 @@ struct EventInfo {
     name: Option<String>,
     /// Whether its values came in samples that carry chains, be they those of the leader of its group.
     has_stacks: bool,
+    /// Whether its samples are taken when a thread is about to leave its processor.
+    is_switch: bool,
 }
 
 impl EventInfo {
@@ -73,6 +76,10 @@ pub(crate) struct Session<'a> {
     /// The file of the input that is being read; `None` if it cannot be read again.
     member: Option<usize>,
     counts: Counts,
+    /// Whether an event's samples tell of switches.
+    has_switch_samples: bool,
+    /// Threads that a sample said to leave and none to be back yet, in the order of the file.
+    away: FxHashSet<i32>,
 }
 
 impl<'a> Session<'a> {
@@ -99,6 +106,8 @@ impl<'a> Session<'a> {
             piped: false,
             member: Some(0),
             counts: Counts::default(),
+            has_switch_samples: false,
+            away: FxHashSet::default(),
         }
     }
 
@@ -148,8 +157,19 @@ impl<'a> Session<'a> {
         let number = self.events.len() as u32;
         self.event_ids.extend(ids.into_iter().map(|id| (id, number)));
         self.layouts.push(Layout::new(&attr));
-        self.events.push(EventInfo { attr, name: None, has_stacks: false });
+        self.events.push(EventInfo { attr, name: None, has_stacks: false, is_switch: false });
+        self.find_switch_events();
         self.last_id = None;
+    }
+
+    /// Finds the scheduler's tracepoint among the events, by the names that are known so far.
+    fn find_switch_events(&mut self) {
+        for (place, event) in self.events.iter_mut().enumerate() {
+            let described = self.features.events.get(place).map(|described| described.name.as_str());
+            let name = event.name.as_deref().or(described);
+            event.is_switch |= name.is_some_and(|name| name == off_cpu::TRACEPOINT);
+            self.has_switch_samples |= event.is_switch;
+        }
     }
 
     /// The event that an id belongs to. With one event, or without ids, it is the first, as for perf.
@@ -194,6 +214,16 @@ impl<'a> Session<'a> {
         let first_metric = profile.events.len() as u32;
         profile.arcs = self.folding.take_arcs(EventId(first_metric + metric::TAKEN - metric::FIRST));
         let accesses = self.folding.take_accesses(self.access_settings());
+        let mut off_cpu = self.folding.off_cpu.take();
+        let latest = self.span.map_or(0, |(_, last)| last);
+        let unknown = off_cpu.as_mut().map(|off_cpu| off_cpu.take_unknown(latest)).unwrap_or_default();
+        let unknown: Vec<_> = unknown
+            .into_iter()
+            .map(|(tid, tally)| {
+                let (stack, thread) = self.folding.unknown_stack(tid);
+                (stack, thread, tally)
+            })
+            .collect();
         let Folding { world, mut stacks, fold, .. } = self.folding;
         stacks.seal();
         profile.stacks = stacks;
@@ -207,6 +237,9 @@ impl<'a> Session<'a> {
         if let Some((first, last)) = spe.as_ref().and_then(|spe| spe.span) {
             let (earliest, latest) = self.span.unwrap_or((first, last));
             self.span = Some((earliest.min(first), latest.max(last)));
+        }
+        if let Some(off_cpu) = off_cpu {
+            off_cpu.add_to(&mut profile, unknown, self.has_switch_samples);
         }
         profile.spe = spe.map(|spe| spe.table).or(accesses);
         profile.threads = world.threads;

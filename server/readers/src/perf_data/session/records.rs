@@ -8,6 +8,7 @@ use crate::perf_data::bytes::{Cursor, text};
 use crate::perf_data::compressed::Inflater;
 use crate::perf_data::features::build_id_body;
 use crate::perf_data::layout::Trailer;
+use crate::perf_data::off_cpu::OffCpu;
 use crate::perf_data::queue::Sink;
 use crate::perf_data::state::{Change, misc, record_type as kind};
 use crate::perf_data::trace::{AuxRange, Place};
@@ -20,6 +21,7 @@ impl Session<'_> {
             kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT | kind::KSYMBOL => self.change(record),
             kind::FINISHED_ROUND if self.in_rounds => self.queue.round(&mut self.folding),
             kind::SWITCH | kind::SWITCH_CPU_WIDE | kind::ITRACE_START if self.trace.is_present() => self.switch(record),
+            kind::SWITCH | kind::SWITCH_CPU_WIDE => self.thread_switch(record),
             kind::AUX => self.aux(record),
             kind::CALLCHAIN_DEFERRED => self.deferred_chain(record),
             kind::COMPRESSED | kind::COMPRESSED2 => return self.compressed(record),
@@ -104,6 +106,23 @@ impl Session<'_> {
         if let (Some(cpu), Some(tid)) = (trailer.cpu, tid) {
             self.put(Change::Switch { cpu, tid }, record.body);
         }
+    }
+
+    /// A thread leaves a processor, or comes back to one.
+    fn thread_switch(&mut self, record: Record<'_>) {
+        let trailer = self.trailer(record.body);
+        let (Some(tid), Some(time)) = (trailer.tid, trailer.time) else { return };
+        self.push_switch(time, tid, record.misc & misc::SWITCH_OUT != 0);
+    }
+
+    /// Gives a switch its turn. With chosen processors nothing can be said of the time off them.
+    pub(super) fn push_switch(&mut self, time: u64, tid: i32, out: bool) {
+        if self.options.cpus.is_some() {
+            return;
+        }
+        self.folding.off_cpu.get_or_insert_with(|| Box::new(OffCpu::new(self.options.time)));
+        self.latest = self.latest.max(time);
+        self.queue.push_change(time, Change::Thread { tid, out }, &mut self.folding);
     }
 
     /// A range of trace data that the hardware wrote, and what was lost of it.
@@ -204,6 +223,7 @@ impl Session<'_> {
         if update == NAME {
             let event = self.event_of_id(Some(id))?;
             self.events.get_mut(event as usize)?.name = Some(text(cursor.rest()));
+            self.find_switch_events();
         }
         Some(())
     }

@@ -10,6 +10,7 @@ use crate::perf_data::chains::{ChainId, ChainPrint, Chains, Fingerprint, Key, fi
 use crate::perf_data::deferred::Held;
 use crate::perf_data::fields::Fields;
 use crate::perf_data::layout::{Head, Layout, Reading};
+use crate::perf_data::off_cpu;
 use crate::perf_data::queue::Sink;
 use crate::perf_data::state::misc;
 use crate::perf_data::unwind::{Dump, Machine, Unwinding};
@@ -77,8 +78,34 @@ impl Session<'_> {
             }
             let print = print.filter(|_| (event as usize) < self.scanned_events);
             self.push(batch, event, &head, record.misc, head.period, (chain, print));
+            if self.has_switch_samples {
+                self.take_switch(event, &head, rest, batch);
+            }
         }
         Some(())
+    }
+
+    /// What a sample tells of threads that leave processors and come back: one of the scheduler's tracepoint both, any
+    /// other that its thread is back.
+    fn take_switch<'b>(&mut self, event: u32, head: &Head, rest: &'b [u8], batch: &mut Batch<'b>) {
+        let Some(time) = head.time else { return };
+        let Some(info) = self.events.get(event as usize) else { return };
+        if !info.is_switch {
+            if self.away.remove(&head.tid) {
+                self.push_switch(time, head.tid, false);
+            }
+            return;
+        }
+        let raw = Fields::parse(&info.attr, rest, self.order).and_then(|fields| fields.raw);
+        let next = raw.and_then(|raw| off_cpu::next_thread(raw, self.order));
+        // The sample first: its stack is the one that is left.
+        self.drain(batch);
+        self.away.insert(head.tid);
+        self.push_switch(time, head.tid, true);
+        if let Some(next) = next {
+            self.away.remove(&next);
+            self.push_switch(time, next, false);
+        }
     }
 
     /// Counts what a sample tells of the data it accessed.
