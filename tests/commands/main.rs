@@ -6,6 +6,7 @@ mod example;
 mod frozen;
 mod history;
 mod lab;
+mod off_cpu;
 mod perf;
 mod spt;
 mod uftrace;

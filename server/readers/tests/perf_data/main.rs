@@ -9,6 +9,7 @@ mod dwarf;
 mod features;
 mod handmade;
 mod memory;
+mod off_cpu;
 mod oracle;
 mod recording;
 mod second_reader;

@@ -136,6 +136,12 @@ impl Writer {
         self.record(7, misc, &body);
     }
 
+    /// A thread leaves the processor, or comes back.
+    pub fn switch(&mut self, task: (u32, u32), out: bool, time: u64) {
+        let body = self.trailer(task.0, task.1, time);
+        self.record(14, if out { 1 << 13 } else { 0 }, &body);
+    }
+
     pub fn round(&mut self) {
         self.record(68, 0, &[]);
     }
