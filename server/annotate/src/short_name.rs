@@ -79,7 +79,7 @@ fn without(name: &str, open: char, depth: usize) -> String {
     groups.retain(|group| group.open == open && group.depth == depth && !group.inside.is_empty());
     groups.sort_by_key(|group| group.inside.start);
     for Group { inside, .. } in groups {
-        if inside.start > 1 && !name[inside.end + 1..].starts_with("::") || open == '<' && inside.start > 1 {
+        if inside.start > 1 && (open == '<' || !name[inside.end + 1..].starts_with("::")) {
             short += &name[end..inside.start];
             short.push('…');
             end = inside.end;

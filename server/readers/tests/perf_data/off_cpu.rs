@@ -35,7 +35,7 @@ fn begin(mut writer: Writer) -> Writer {
 /// Two threads; the second leaves before it was ever sampled.
 fn switching(with_switches: bool) -> Writer {
     let mut writer = begin(Writer::new(Order::Little));
-    let mut switch = |writer: &mut Writer, task, out, time| {
+    let switch = |writer: &mut Writer, task, out, time| {
         if with_switches {
             writer.switch(task, out, time);
         }

@@ -1,7 +1,7 @@
 //! What perf says about a recording, and what we say, in one shape.
 
 use super::recording::{Scratch, perf, run};
-use heatline_profile::{AddressSpace, ModuleKind, Profile};
+use heatline_profile::{AddressSpace, CallTable, ModuleKind, Profile};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ fn frame(line: &str) -> (String, u64) {
 /// The same of our profile.
 pub fn of_ours(profile: &Profile, chains: bool) -> Sums {
     let mut sums = Sums::new();
-    for row in &profile.rows {
+    for row in profile.rows.iter().filter(|row| is_of_perf(&profile.event(row.event).name)) {
         let thread = profile.thread(row.thread.unwrap());
         let frames = profile.stacks.frames(row.stack).map(|node| {
             let module = profile.module(node.module);
@@ -90,6 +90,11 @@ pub fn of_ours(profile: &Profile, chains: bool) -> Sums {
         *sum = (sum.0 + row.tally.samples, sum.1 + row.tally.weight.0);
     }
     sums
+}
+
+/// perf does not follow threads off the processors.
+fn is_of_perf(event: &str) -> bool {
+    ![CallTable::OFF_CPU, CallTable::ELAPSED, CallTable::APPLICATION].contains(&event)
 }
 
 /// Compares both, and says what differs first.
@@ -124,6 +129,6 @@ pub fn report_totals(scratch: &Scratch, data: &Path) -> BTreeMap<String, (u64, u
 /// The same of our profile, of the events that have samples.
 pub fn our_totals(profile: &Profile) -> BTreeMap<String, (u64, u64)> {
     let totals = profile.totals();
-    let named = profile.events.iter().zip(totals).filter(|(_, total)| total.samples > 0);
+    let named = profile.events.iter().zip(totals).filter(|(event, total)| is_of_perf(&event.name) && total.samples > 0);
     named.map(|(event, total)| (event.name.clone(), (total.samples, total.weight.0))).collect()
 }
