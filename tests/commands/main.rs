@@ -3,11 +3,13 @@
 
 mod against_perf;
 mod example;
+mod export;
 mod frozen;
 mod history;
 mod lab;
 mod off_cpu;
 mod perf;
+mod protoc;
 mod spt;
 mod uftrace;
 mod usage;

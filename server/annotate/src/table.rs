@@ -59,7 +59,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    pub(crate) fn selects_thread(&self, thread: Option<&Thread>) -> bool {
+    /// Whether samples of a thread are selected; `None` stands for samples of which the thread is not known.
+    pub fn selects_thread(&self, thread: Option<&Thread>) -> bool {
         let Some(thread) = thread else { return !self.selects_threads() };
         (self.comms.is_empty() || self.comms.contains(&thread.comm))
             && (self.pids.is_empty() || self.pids.contains(&thread.pid))

@@ -154,6 +154,19 @@ impl Symbolization {
         self.files.iter().filter(|file| file.path == path).find_map(|file| file.text.as_ref())
     }
 
+    /// The physical view: of each address only the function that holds its code, on the line of the outermost call.
+    pub fn without_inlined(mut self) -> Self {
+        for module in &mut self.modules {
+            let mut outermost = ModuleFrames { reason: module.reason.take(), ..ModuleFrames::default() };
+            for number in 0..module.chain_count() as u32 {
+                outermost.add_chain(module.chain(number).last().copied());
+            }
+            outermost.addresses = std::mem::take(&mut module.addresses);
+            *module = outermost;
+        }
+        self
+    }
+
     /// Adds what another recording says; `modules` says which number each of its modules has here. Where both speak of
     /// an address, this one is right.
     pub(crate) fn append(&mut self, other: &Symbolization, modules: &[ModuleId]) {

@@ -35,7 +35,7 @@ const EXAMPLES: &str = "Examples:
   heatline annotate perf.data               the source text with costs beside the lines
   heatline dump app.spt                     what is in a file, record by record
   heatline freeze perf.data -o a.heatline   one file that opens anywhere, after any rebuild
-  heatline export app.spt --to spt -o b.spt  a profile in another format
+  heatline export perf.data --to firefox -o a.json  for other viewers: pprof, speedscope, firefox, spt
   heatline resolve ./app 0x1139             function, file and line of an address
   heatline lsp                              the language server, for editors
 
@@ -60,7 +60,7 @@ enum Command {
     Dump(dump::DumpArgs),
     /// One file that opens anywhere, after any rebuild: heatline freeze perf.data -o before.heatline
     Freeze(freeze::FreezeArgs),
-    /// A profile in another format: heatline export perf.data --to spt -o app.spt
+    /// A profile for other viewers: heatline export perf.data --to speedscope -o app.json
     Export(export::ExportArgs),
     /// Addresses to functions, files and lines: heatline resolve ./app 0x1139
     Resolve(resolve::ResolveArgs),

@@ -1,0 +1,87 @@
+//! `heatline export`: a profile in another format.
+
+mod firefox;
+mod frames;
+mod speedscope;
+
+use super::options::ProfileArgs;
+use super::output;
+use super::progress::Bar;
+use crate::load::load;
+use crate::out_file;
+use clap::{Args, ValueEnum};
+use frames::Frames;
+use heatline_profile::Problems;
+use heatline_readers::{pprof, spt};
+use std::path::PathBuf;
+
+/// Options of `heatline export`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  heatline export perf.data --to pprof -o cpu.pb.gz              for go tool pprof, Parca, Pyroscope
+  heatline export perf.data --to speedscope -o app.speedscope.json
+  heatline export perf.data --to firefox -o app.json             for profiler.firefox.com
+  heatline export app.spt more.spt --to spt -o sum.spt           for MSVC
+
+--comm, --pid and --tid choose threads, --no-inline leaves inlined calls out.")]
+pub struct ExportArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The format to write.
+    #[arg(long, value_enum)]
+    to: Target,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Target {
+    /// pprof: all events, stacks with lines and inlined calls, threads as labels.
+    Pprof,
+    /// speedscope: one profile per event; no lines.
+    Speedscope,
+    /// The Firefox Profiler: one event (--metric chooses), a track per thread.
+    Firefox,
+    /// A sample profile trace of MSVC: one segment per module that has relative addresses.
+    Spt,
+}
+
+/// Runs the command.
+pub fn run(args: ExportArgs) -> anyhow::Result<()> {
+    refuse(&args)?;
+    let bar = Bar::new();
+    let loaded = load(&args.profile.load_options(&args.profile.settings())?, &bar);
+    bar.finish();
+    let loaded = loaded?;
+    output::warn(&loaded.problems);
+    let (bytes, left_out) = if args.to == Target::Spt {
+        let mut bytes = Vec::new();
+        let left_out = spt::write_profile(loaded.model.profile(), &mut bytes)?;
+        (bytes, left_out)
+    } else {
+        let frames = Frames::of(&loaded.model, &args.profile)?;
+        let bytes = match args.to {
+            Target::Pprof => pprof::write(&frames.profile, &frames.symbolization)?,
+            Target::Speedscope => speedscope::write(&frames, &loaded.path)?,
+            Target::Firefox => firefox::write(&frames, frames::event(&frames, &args.profile)?, &loaded.path)?,
+            Target::Spt => Vec::new(),
+        };
+        (bytes, Problems::new())
+    };
+    out_file::write(&args.output, &bytes, |_| true)?;
+    output::warn(&left_out);
+    Ok(())
+}
+
+/// Options that would change nothing are wrong usage.
+fn refuse(args: &ExportArgs) -> anyhow::Result<()> {
+    let given = args.profile.clone();
+    let threads_chosen = ProfileArgs { comm: Vec::new(), pid: Vec::new(), tid: Vec::new(), no_inline: false, ..given };
+    let rest = match args.to {
+        Target::Spt => args.profile.clone(),
+        Target::Firefox => ProfileArgs { metric: None, event: None, ..threads_chosen },
+        Target::Pprof | Target::Speedscope => threads_chosen,
+    };
+    rest.refuse_views("an export holds all that its format can; choose what is shown in its viewer")
+}

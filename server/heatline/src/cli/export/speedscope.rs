@@ -1,0 +1,108 @@
+//! The file format of speedscope: frames once, and for each event its stacks with their weights.
+
+use super::frames::{Frames, Place};
+use heatline_profile::{EventId, StackId, Unit};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::Path;
+
+const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    exporter: String,
+    name: String,
+    active_profile_index: usize,
+    shared: Shared<'a>,
+    profiles: Vec<Sampled<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shared<'a> {
+    frames: Vec<Frame<'a>>,
+}
+
+#[derive(Serialize)]
+struct Frame<'a> {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sampled<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: Vec<Vec<usize>>,
+    weights: Vec<u64>,
+}
+
+/// The document. A function is one frame, whatever its line: that is what the viewer adds up by.
+pub fn write(frames: &Frames, path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut places = Places { frames, numbers: HashMap::new(), list: Vec::new() };
+    let profiles = frames.events().into_iter().map(|event| sampled(frames, event, &mut places)).collect();
+    let frame = |&place: &Place| Frame {
+        name: frames.name(place),
+        file: frames.file(place),
+        line: frames.function(place).and_then(|function| function.line).map(|line| line.get()),
+    };
+    let document = Document {
+        schema: SCHEMA,
+        exporter: concat!("heatline ", env!("CARGO_PKG_VERSION")).into(),
+        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        active_profile_index: 0,
+        shared: Shared { frames: places.list.iter().map(frame).collect() },
+        profiles,
+    };
+    Ok(serde_json::to_vec(&document)?)
+}
+
+struct Places<'a> {
+    frames: &'a Frames,
+    numbers: HashMap<Place, usize>,
+    list: Vec<Place>,
+}
+
+impl Places<'_> {
+    /// The frames of a stack, outermost first.
+    fn of_stack(&mut self, stack: StackId) -> Vec<usize> {
+        let nodes: Vec<_> = self.frames.profile.stacks.frames(stack).collect();
+        let all = nodes.iter().rev().flat_map(|node| self.frames.at(node));
+        let number = |(place, _)| {
+            *self.numbers.entry(place).or_insert_with(|| {
+                self.list.push(place);
+                self.list.len() - 1
+            })
+        };
+        all.map(number).collect()
+    }
+}
+
+fn sampled<'a>(frames: &'a Frames, event: EventId, places: &mut Places<'_>) -> Sampled<'a> {
+    let profile = &frames.profile;
+    let rows = || profile.rows.iter().filter(move |row| row.event == event && row.tally.weight.0 > 0);
+    let weights: Vec<u64> = rows().map(|row| row.tally.weight.0).collect();
+    Sampled {
+        kind: "sampled",
+        name: profile.metric_id(event),
+        unit: match profile.event(event).unit {
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+            _ => "none",
+        },
+        start_value: 0,
+        end_value: weights.iter().fold(0, |sum, &weight| sum.saturating_add(weight)),
+        samples: rows().map(|row| places.of_stack(row.stack)).collect(),
+        weights,
+    }
+}
