@@ -3,6 +3,7 @@
 
 mod client;
 mod documents;
+mod frozen;
 mod hot;
 mod life;
 mod placement;

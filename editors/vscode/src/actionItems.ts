@@ -29,6 +29,7 @@ function profileActions(status: Status, annotationsShown: boolean): ActionItem[]
       ? { label: '$(eye-closed) Switch annotations off', command: 'heatline.toggleAnnotations' }
       : { label: '$(eye) Switch annotations on', command: 'heatline.toggleAnnotations' },
     { label: '$(git-compare) Set the baseline…', command: 'heatline.setBaseline' },
+    { label: '$(pin) Freeze the profile as baseline', command: 'heatline.freezeBaseline' },
   ];
   if (status.baseline !== null) {
     actions.push({ label: '$(discard) Clear the baseline', command: 'heatline.clearBaseline' });

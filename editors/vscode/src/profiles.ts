@@ -21,6 +21,7 @@ export function activate(context: ExtensionContext, server: Server): void {
         await server.execute(ServerCommand.baseline, path);
       }
     }),
+    commands.registerCommand('heatline.freezeBaseline', () => server.execute(ServerCommand.freeze)),
     commands.registerCommand('heatline.clearBaseline', () => server.execute(ServerCommand.baseline, null)),
   );
 }

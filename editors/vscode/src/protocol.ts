@@ -129,6 +129,7 @@ export const ServerCommand = {
   open: 'heatline.server.open',
   close: 'heatline.server.close',
   baseline: 'heatline.server.baseline',
+  freeze: 'heatline.server.freeze',
   metric: 'heatline.server.metric',
   refresh: 'heatline.server.refresh',
   calls: 'heatline.server.calls',

@@ -373,16 +373,17 @@ impl Keeper {
 
     /// What is wanted now, or `None` for nothing.
     fn wish(&self) -> Option<Wish> {
-        let profile = match &self.choice {
-            Choice::Newest => self.found.profiles.first()?.clone(),
-            Choice::This(path) => path.clone(),
-            Choice::Nothing => return None,
-        };
         let state = self.shared.lock();
         let in_root = |path: &String| state.roots.first().map_or_else(|| path.into(), |root| root.join(path));
         let baseline = match &self.baseline {
             Some(chosen) => chosen.clone(),
             None => state.settings.baseline.as_ref().map(in_root),
+        };
+        let profile = match &self.choice {
+            // A baseline that lies beside the recordings is none to be shown by itself.
+            Choice::Newest => self.found.profiles.iter().find(|path| Some(*path) != baseline.as_ref())?.clone(),
+            Choice::This(path) => path.clone(),
+            Choice::Nothing => return None,
         };
         let metric = self.metric.clone().or_else(|| state.settings.metric.clone());
         Some(Wish { profile, baseline, metric, settings: state.settings.clone(), roots: state.roots.clone() })

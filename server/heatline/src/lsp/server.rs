@@ -262,6 +262,11 @@ impl LanguageServer for Server {
                 self.order(execute_command::look_at(order)?);
                 Ok(None)
             }
+            execute_command::Command::Freeze(freeze) => {
+                let path = compute(move || freeze.write()).await.map_err(execute_command::failed)?;
+                self.order(Order::Baseline(Some(path.clone())));
+                Ok(Some(path.to_string_lossy().into_owned().into()))
+            }
             execute_command::Command::Calls(question) => Ok(Some(compute(move || question.answer()).await)),
         }
     }

@@ -1,5 +1,6 @@
 //! `workspace/executeCommand`: what the person wants to be shown.
 
+use super::freeze::Freeze;
 use super::line_calls::LineCalls;
 use crate::load::{self, LoadMonitor, LoadOptions, Phase};
 use crate::lsp::keeper::Order;
@@ -17,10 +18,11 @@ use tower_lsp::ls_types::{ExecuteCommandParams, Range, Uri};
 pub const CALLS: &str = "heatline.server.calls";
 
 /// All commands.
-pub const COMMANDS: [&str; 6] = [
+pub const COMMANDS: [&str; 7] = [
     "heatline.server.open",
     "heatline.server.close",
     "heatline.server.baseline",
+    "heatline.server.freeze",
     "heatline.server.metric",
     "heatline.server.refresh",
     CALLS,
@@ -35,6 +37,8 @@ pub enum Command {
     Order(Order),
     /// To be answered.
     Calls(LineCalls),
+    /// To be done and answered, and to be the baseline then.
+    Freeze(Freeze),
 }
 
 /// Checks a command and its arguments.
@@ -51,9 +55,17 @@ pub fn check(state: &State, params: ExecuteCommandParams) -> Result<Command> {
         "heatline.server.baseline" => Order::Baseline(Some(path(state, &first)?)),
         "heatline.server.metric" => Order::Metric(metric(state, &first)?),
         "heatline.server.refresh" => Order::Refresh,
+        "heatline.server.freeze" => return freeze(state, &first),
         CALLS => return calls(state, first, arguments.next().unwrap_or_default()),
         other => return Err(Error::invalid_params(format!("there is no command {other}"))),
     }))
+}
+
+fn freeze(state: &State, argument: &Value) -> Result<Command> {
+    let path = if argument.is_null() { None } else { Some(path(state, argument)?) };
+    let shown = state.shown.as_ref().ok_or_else(|| failed("no profile is shown that could be kept".into()))?;
+    let root = state.roots.first().map(PathBuf::as_path);
+    Ok(Command::Freeze(Freeze::new(shown.kept.loaded.clone(), path, root)))
 }
 
 /// A path, relative to the first workspace folder.
@@ -131,6 +143,7 @@ fn calls(state: &State, uri: Value, lines: Value) -> Result<Command> {
     Ok(Command::Calls(LineCalls::take(state, &uri, lines)))
 }
 
-fn failed(message: String) -> Error {
+/// What is well formed and cannot be done, and why.
+pub fn failed(message: String) -> Error {
     Error { code: REQUEST_FAILED, message: message.into(), data: None }
 }

@@ -6,6 +6,7 @@ pub mod candidates;
 pub mod code_lens;
 pub mod cost;
 pub mod execute_command;
+pub mod freeze;
 pub mod heat;
 pub mod hotspots;
 pub mod hover;
