@@ -7,6 +7,8 @@
 mod addresses;
 mod arcs;
 mod calls;
+pub mod compare;
+mod differences;
 #[cfg(test)]
 mod fixture;
 mod hover;
@@ -28,10 +30,12 @@ mod view;
 
 pub use addresses::Addresses;
 pub use calls::{Call, CallBasis, Calls, Party};
+pub use compare::Delta;
+pub use differences::{Against, Removed};
 pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
 pub use path::{below, comparison_key, components, folds_case, is_absolute, is_windows, normalize, same_name};
 pub use short_name::short_name;
 pub use table::{By, Cost, CostTable, Coverage, Filter, ModuleCoverage, Row, Selection};
 pub use times::{Timed, Times};
-pub use view::{AnnotationOptions, Annotations, Delta, FileView, FunctionView, HeatScope, LineCosts, LineView};
+pub use view::{AnnotationOptions, Annotations, FileView, FunctionView, HeatScope, LineCosts, LineView};

@@ -1,6 +1,6 @@
 //! The cost table: costs of one event by any kind of place. Every view reads it.
 
-use crate::metric::Metric;
+use crate::metric::{Metric, Statistic};
 use crate::model::{FileId, FunctionId, LineKey, Model, ModelFrame, Reached};
 use crate::times::{Calling, TimeTables, Times};
 use crate::tree::{Keys, Pair, accumulate};
@@ -190,6 +190,7 @@ pub struct CostTable {
     total: Tally,
     /// What percentages are of.
     whole: Weight,
+    whole_samples: u64,
     own: Vec<Tally>,
     pub(crate) sums: Vec<Tally>,
     pub(crate) threads: Vec<Tally>,
@@ -230,6 +231,7 @@ impl CostTable {
         let sums = model.tree.subtree_sums(&own);
         let mut table = CostTable {
             whole: total.weight,
+            whole_samples: total.samples,
             total,
             own,
             sums,
@@ -241,14 +243,16 @@ impl CostTable {
             model,
         };
         if table.selection.filter.relative {
-            table.whole = table.remaining();
+            (table.whole, table.whole_samples) = table.remaining();
         }
         table
     }
 
-    /// The exclusive weight of all rows that the filter leaves.
-    fn remaining(&self) -> Weight {
-        self.rows(By::Function).iter().map(|row| row.exclusive.weight).sum()
+    /// The exclusive weight and samples of all rows that the filter leaves.
+    fn remaining(&self) -> (Weight, u64) {
+        let rows = self.rows(By::Function);
+        let samples = rows.iter().map(|row| row.exclusive.samples).fold(0, u64::saturating_add);
+        (rows.iter().map(|row| row.exclusive.weight).sum(), samples)
     }
 
     /// The model the table is of.
@@ -269,6 +273,16 @@ impl CostTable {
     /// What percentages are a share of.
     pub fn whole(&self) -> Weight {
         self.whole
+    }
+
+    /// The number of samples in the whole.
+    pub fn whole_samples(&self) -> u64 {
+        self.whole_samples
+    }
+
+    /// Whether each row's share is of records of its own, not of the whole.
+    pub(crate) fn is_rate(&self) -> bool {
+        self.selection.metric.statistic == Some(Statistic::Rate)
     }
 
     /// The cost of all samples that the thread filters select.

@@ -2,7 +2,7 @@
 
 use crate::calls::{CallBasis, Party};
 use crate::fixture::model;
-use crate::{AnnotationOptions, Annotations, By, Calls, CostTable, Filter, Metric, Row, Selection};
+use crate::{Against, AnnotationOptions, Annotations, By, Calls, CostTable, Filter, Metric, Row, Selection};
 use expect_test::{Expect, expect};
 use heatline_profile::EventId;
 use std::num::NonZeroU32;
@@ -394,7 +394,8 @@ fn a_baseline_gives_each_place_its_difference() {
     let before = Arc::new(table("500: f@a.c:112\n9500: g@a.c:212", true, Filter::default()));
     let after = Arc::new(table("560: f@a.c:112\n8440: g@a.c:212\n1000: h@a.c:312", true, Filter::default()));
     let options = AnnotationOptions { delta_threshold: 0.5, ..AnnotationOptions::default() };
-    let annotations = Annotations::new(after, Some(before), options);
+    let against = Against { table: before, text_before: &|_| None, text_now: &|_| None };
+    let annotations = Annotations::new(after, Some(against), options);
     let (_, view) = annotations.files().next().unwrap();
     let delta = |n| view.line(NonZeroU32::new(n).unwrap()).unwrap().delta.unwrap();
     // Worked example D10: 500 of 10 000 against 560 of 10 000 is noise, −0.0213 to 1.2222.

@@ -1,10 +1,11 @@
 //! The words that are shown: hints, lenses, tooltips, amounts. Finished text, the same in every editor and in tables.
 
 use crate::calls::CallBasis;
+use crate::compare::Delta;
 use crate::placement::Placement;
 use crate::table::{Cost, Coverage};
 use crate::times::Times;
-use crate::view::{Annotations, Delta, FunctionView, LineView};
+use crate::view::{Annotations, FunctionView, LineView};
 use heatline_profile::{CallTable, Event, Percent, Profile, SpeOrigin, Unit, Weight, round};
 
 /// Below this many samples a count stands in place of a percentage.
@@ -305,6 +306,11 @@ mod tests {
         LineView { line: NonZeroU32::MIN, exclusive, inclusive, delta, level: 0, label: None, times: None }
     }
 
+    fn difference(points: f64, low: f64, high: f64) -> Delta {
+        let (p, p_adjusted) = (0.001, Some(0.01));
+        Delta { points, low, high, before: 8.8, samples_before: 88, p, p_adjusted, significant: true }
+    }
+
     #[test]
     fn hints_name_what_they_show() {
         let shown = |line: &LineView| hint(line, true).unwrap_or_default();
@@ -314,7 +320,7 @@ mod tests {
         assert_eq!(shown(&line(cost(0, 0), Some(cost(900, 90)), None)), "incl 90.0 %");
         assert_eq!(shown(&line(cost(30, 3), Some(cost(900, 90)), None)), "3 samples · incl 90.0 %");
         assert_eq!(shown(&line(cost(10, 1), None, None)), "1 sample");
-        let delta = Delta { points: 3.2, low: 1.0, high: 5.0, significant: true };
+        let delta = difference(3.2, 1.0, 5.0);
         assert_eq!(shown(&line(cost(120, 12), Some(cost(450, 45)), Some(delta))), "12.0 % · incl 45.0 % · Δ +3.2 pp");
         assert_eq!(hint(&line(cost(0, 0), Some(cost(900, 90)), None), false), None);
         let statistic =
@@ -325,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_longest_hint_fits_the_editors_limit() {
-        let delta = Delta { points: -100.0, low: -100.0, high: 0.0, significant: true };
+        let delta = difference(-100.0, -100.0, 0.0);
         let text = hint(&line(cost(999, 1000), Some(cost(1000, 1001)), Some(delta)), true).unwrap();
         assert!(text.chars().count() <= 43, "{text}");
     }
@@ -341,7 +347,7 @@ mod tests {
             extra: Vec::new(),
             times: None,
         };
-        let delta = Delta { points: 3.2, low: 1.0, high: 5.0, significant: true };
+        let delta = difference(3.2, 1.0, 5.0);
         assert_eq!(
             lens(&function(cost(120, 320), Some(cost(450, 1234)), Some(delta))),
             "exclusive 12.0 % · inclusive 45.0 % · 1\u{202f}234 samples · Δ +3.2 pp"

@@ -4,29 +4,16 @@
 //! and a sample counts once in it.
 
 use crate::calls::Calls;
+use crate::compare::Delta;
+use crate::differences::{Against, Changes, Differences, Removed};
 use crate::model::{FileId, FunctionId, LineKey, ModelFrame};
-use crate::statistics::newcombe;
 use crate::table::{Cost, CostTable};
 use crate::times::{Calling, Times};
 use crate::tree::{NONE, Pair};
-use heatline_profile::{ModuleId, SpeStats, Tally, Weight};
+use heatline_profile::{ModuleId, SpeStats, Weight};
 use rustc_hash::FxHashMap;
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-
-/// The difference of a share to that of the baseline.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Delta {
-    /// This profile's share minus the baseline's, in percentage points.
-    pub points: f64,
-    /// Lower end of the 95 % interval, in percentage points.
-    pub low: f64,
-    /// Upper end of it.
-    pub high: f64,
-    /// Whether the interval excludes zero and the difference reaches the threshold.
-    pub significant: bool,
-}
 
 /// The costs of one source line over all modules.
 #[derive(Clone, PartialEq, Debug)]
@@ -118,6 +105,7 @@ pub struct Annotations {
     files: FxHashMap<FileId, FileView>,
     hottest: Vec<(FileId, NonZeroU32)>,
     others: Vec<OtherEvent>,
+    changes: Changes,
 }
 
 /// The costs of the lines in an event that is not the chosen one.
@@ -137,11 +125,12 @@ pub struct LineCosts {
 }
 
 impl Annotations {
-    /// The annotations of `table`, with differences to `baseline` if there is one.
-    pub fn new(table: Arc<CostTable>, baseline: Option<Arc<CostTable>>, options: AnnotationOptions) -> Self {
+    /// The annotations of `table`, with differences to a baseline if there is one.
+    pub fn new(table: Arc<CostTable>, baseline: Option<Against<'_>>, options: AnnotationOptions) -> Self {
         let places = Places::of(&table, &options.same_file);
-        let old = baseline.as_ref().map(|base| OldShares::of(base));
-        let builder = Builder { table: &table, old: old.as_ref(), threshold: options.delta_threshold };
+        let differences =
+            baseline.as_ref().map(|baseline| Differences::new(&table, baseline, &places, options.delta_threshold));
+        let builder = Builder { table: &table, differences: differences.as_ref() };
         let mut files: FxHashMap<FileId, FileView> = FxHashMap::default();
         builder.add_lines(&places, &mut files);
         builder.add_functions(&places, &mut files);
@@ -156,7 +145,9 @@ impl Annotations {
         hottest.sort_by(|a, b| (b.2, &model.file(a.0).path, a.1).cmp(&(a.2, &model.file(b.0).path, b.1)));
         set_levels(&mut files, options.heat_scope);
         let hottest = hottest.into_iter().map(|(file, line, _)| (file, line)).collect();
-        Annotations { table, baseline, options, files, hottest, others: Vec::new() }
+        let changes = differences.map(Differences::into_changes).unwrap_or_default();
+        let baseline = baseline.map(|baseline| baseline.table);
+        Annotations { table, baseline, options, files, hottest, others: Vec::new(), changes }
     }
 
     /// Adds the costs of other events, for the hover.
@@ -222,6 +213,21 @@ impl Annotations {
     /// The costs of a file, under the number that stands for it.
     pub fn file(&self, file: FileId) -> Option<&FileView> {
         self.files.get(&self.representative(file))
+    }
+
+    /// The difference of a function's own cost, whatever else is declared on its line.
+    pub fn delta_of_function(&self, function: FunctionId) -> Option<Delta> {
+        self.changes.functions.get(&function).copied()
+    }
+
+    /// The functions that only the baseline has, greatest share first.
+    pub fn removed_functions(&self) -> &[Removed] {
+        &self.changes.removed_functions
+    }
+
+    /// The lines that only the baseline has, greatest share first; their numbers are those of the baseline's text.
+    pub fn removed_lines(&self) -> &[Removed] {
+        &self.changes.removed_lines
     }
 
     /// All files with cost, in no particular order.
@@ -292,11 +298,12 @@ fn set_levels(files: &mut FxHashMap<FileId, FileView>, scope: HeatScope) {
 }
 
 /// Dense numbers for the places of an editor: (file, line) of code, (file, line) of declarations.
-struct Places {
+pub(crate) struct Places {
     of_line: Vec<u32>,
     lines: Vec<(FileId, NonZeroU32)>,
-    of_function: Vec<u32>,
-    functions: Vec<(FileId, NonZeroU32)>,
+    pub(crate) of_function: Vec<u32>,
+    pub(crate) functions: Vec<(FileId, NonZeroU32)>,
+    same_file: Vec<FileId>,
 }
 
 impl Places {
@@ -309,7 +316,12 @@ impl Places {
         }));
         let (of_function, functions) =
             number(model.functions.iter().map(|function| Some((file_of(function.file?), function.line?))));
-        Places { of_line, lines, of_function, functions }
+        Places { of_line, lines, of_function, functions, same_file: same_file.to_vec() }
+    }
+
+    /// The file that stands for a file.
+    pub(crate) fn file(&self, file: FileId) -> FileId {
+        self.same_file.get(file.0 as usize).copied().unwrap_or(file)
     }
 }
 
@@ -330,8 +342,7 @@ fn number(places: impl Iterator<Item = Option<(FileId, NonZeroU32)>>) -> (Vec<u3
 
 struct Builder<'a> {
     table: &'a CostTable,
-    old: Option<&'a OldShares>,
-    threshold: f64,
+    differences: Option<&'a Differences>,
 }
 
 impl Builder<'_> {
@@ -343,14 +354,9 @@ impl Builder<'_> {
         let pairs = table.accumulate(places.lines.len(), key);
         let spe = table.spe(places.lines.len(), key);
         let times = table.times(places.lines.len(), key, Calling::CalledOrCalling);
-        let owners = self.old.map(|_| line_owners(table));
         let costed = places.lines.iter().zip(&pairs).enumerate().filter(|(_, (_, pair))| table.has_cost(pair));
         for (id, (&(file, line), pair)) in costed {
-            let delta = self.old.map(|old| {
-                let key = owners.as_ref().and_then(|owners| owners.get(&(file, line)));
-                let before = key.and_then(|key| old.lines.get(key)).copied().unwrap_or_default();
-                self.delta(old, before.exclusive, pair.exclusive)
-            });
+            let delta = self.differences.and_then(|differences| differences.of_line(file, line));
             let inclusive = table.has_inclusive().then(|| table.cost(pair.inclusive));
             let mut exclusive = table.cost(pair.exclusive);
             let mut label = None;
@@ -389,99 +395,12 @@ impl Builder<'_> {
         for (id, ((&(file, line), pair), mut functions)) in costed.filter(|(_, ((_, pair), _))| table.has_cost(pair)) {
             let extra = spe.get(id).map(|stats| table.spe_lens(stats)).unwrap_or_default();
             functions.sort_by_key(|id| std::cmp::Reverse(table.functions()[id.0 as usize].inclusive.weight));
-            let delta = self.old.map(|old| {
-                let mut names: Vec<&str> = functions.iter().map(|&id| linkage_name(table, id)).collect();
-                names.dedup();
-                let before = names.iter().filter_map(|&name| old.functions.get(name)).fold(Pair::default(), add);
-                if table.has_inclusive() {
-                    self.delta(old, before.inclusive, pair.inclusive)
-                } else {
-                    self.delta(old, before.exclusive, pair.exclusive)
-                }
-            });
+            let delta = self.differences.and_then(|differences| differences.of_functions(id, &functions, pair));
             let inclusive = table.has_inclusive().then(|| table.cost(pair.inclusive));
             let exclusive = table.cost(pair.exclusive);
-            let view =
+            let view = 
                 FunctionView { line, functions, exclusive, inclusive, delta, extra, times: times.get(id).copied() };
             files.entry(file).or_default().functions.push(view);
         }
     }
-
-    fn delta(&self, old: &OldShares, before: Tally, now: Tally) -> Delta {
-        let total = self.table.total();
-        let share = |tally: Tally, of: Tally| Cost::new(tally, of.weight).share();
-        let points = share(now, total) - share(before, old.total);
-        let side = |share: f64, of: Tally| (share / 100.0 * effective_samples(of), effective_samples(of));
-        let (low, high) = newcombe(side(share(before, old.total), old.total), side(share(now, total), total))
-            .map_or((-100.0, 100.0), |(low, high)| (100.0 * low, 100.0 * high));
-        let enough = before.samples.saturating_add(now.samples) >= 10;
-        let significant = enough && (low > 0.0 || high < 0.0) && points.abs() >= self.threshold;
-        Delta { points, low, high, significant }
-    }
-}
-
-/// The number of samples that a share is of; Kish's effective number where weights differ much.
-fn effective_samples(tally: Tally) -> f64 {
-    let samples = tally.samples as f64;
-    let weight = tally.weight.0 as f64;
-    let effective = if tally.squares > 0.0 { weight * weight / tally.squares } else { samples };
-    if effective < 0.8 * samples { effective } else { samples }
-}
-
-fn add(mut sum: Pair, pair: &Pair) -> Pair {
-    sum.exclusive += pair.exclusive;
-    sum.inclusive += pair.inclusive;
-    sum
-}
-
-fn linkage_name(table: &CostTable, id: FunctionId) -> &str {
-    let function = table.model().function(id);
-    function.linkage_name.as_deref().unwrap_or(&function.name)
-}
-
-/// A line as two builds can be expected to agree on it: the function it belongs to and the distance from its first
-/// line.
-type LineName = (String, i64);
-
-/// The shares of a baseline, by names that survive a rebuild.
-struct OldShares {
-    total: Tally,
-    lines: HashMap<LineName, Pair>,
-    functions: HashMap<String, Pair>,
-}
-
-impl OldShares {
-    fn of(table: &CostTable) -> Self {
-        let places = Places::of(table, &[]);
-        let pairs = table.accumulate(places.lines.len(), |frame, _| places.of_line[frame.line.0 as usize]);
-        let owners = line_owners(table);
-        let mut lines: HashMap<LineName, Pair> = HashMap::new();
-        for (place, pair) in places.lines.iter().zip(&pairs) {
-            if let Some(name) = owners.get(place) {
-                let entry = lines.entry(name.clone()).or_default();
-                *entry = add(*entry, pair);
-            }
-        }
-        let mut functions: HashMap<String, Pair> = HashMap::new();
-        for id in (0..table.model().functions.len() as u32).map(FunctionId) {
-            let entry = functions.entry(linkage_name(table, id).to_owned()).or_default();
-            *entry = add(*entry, &table.functions()[id.0 as usize]);
-        }
-        OldShares { total: table.total(), lines, functions }
-    }
-}
-
-/// For each source line the name it is compared under: of the functions on it, the one declared nearest above.
-fn line_owners(table: &CostTable) -> HashMap<(FileId, NonZeroU32), LineName> {
-    let model = table.model();
-    let mut owners: HashMap<(FileId, NonZeroU32), (i64, &str)> = HashMap::new();
-    for frame in (0..model.locations()).flat_map(|location| model.frames_at(location)) {
-        let (LineKey::Source(_, file, line), Some(id)) = (model.line(frame.line), frame.function) else { continue };
-        let function = model.function(id);
-        let Some(start) = function.line.filter(|_| function.file == Some(file)) else { continue };
-        let candidate = (i64::from(line.get()) - i64::from(start.get()), linkage_name(table, id));
-        let owner = owners.entry((file, line)).or_insert(candidate);
-        *owner = (*owner).min(candidate);
-    }
-    owners.into_iter().map(|(place, (offset, name))| (place, (name.to_owned(), offset))).collect()
 }
