@@ -12,6 +12,7 @@ mod differences;
 #[cfg(test)]
 mod fixture;
 mod hover;
+mod leaves;
 mod metric;
 mod model;
 mod path;
@@ -32,6 +33,7 @@ pub use addresses::Addresses;
 pub use calls::{Call, CallBasis, Calls, Party};
 pub use compare::Delta;
 pub use differences::{Against, Removed};
+pub use leaves::Leaf;
 pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
 pub use path::{below, comparison_key, components, folds_case, is_absolute, is_windows, normalize, same_name};

@@ -72,7 +72,7 @@ impl Filter {
         !(self.comms.is_empty() && self.pids.is_empty() && self.tids.is_empty())
     }
 
-    fn selects_row(&self, model: &Model, row: &Row) -> bool {
+    pub(crate) fn selects_row(&self, model: &Model, row: &Row) -> bool {
         let module = || {
             row.module.map(|id| model.profile.module(id)).is_some_and(|module| {
                 self.modules.iter().any(|wanted| *wanted == module.path || wanted == module.base_name())

@@ -106,8 +106,13 @@ pub fn taken(times: u64) -> String {
 
 /// `Δ +3.2 pp`.
 pub fn delta(delta: &Delta) -> String {
-    let sign = if delta.points < 0.0 { '\u{2212}' } else { '+' };
-    format!("Δ {sign}{} pp", round(delta.points.abs()))
+    format!("Δ {}", points(delta.points))
+}
+
+/// `+3.2 pp`.
+pub fn points(points: f64) -> String {
+    let sign = if points < 0.0 { '\u{2212}' } else { '+' };
+    format!("{sign}{} pp", round(points.abs()))
 }
 
 /// A cost in words: `12.0 % · incl 45.0 %`; `incl 90.0 %` where nothing is exclusive. Empty where there is nothing.

@@ -14,6 +14,7 @@ mod settings;
 mod sources;
 mod storage;
 mod symbol_path;
+mod texts;
 mod watch;
 
 fn main() -> std::process::ExitCode {

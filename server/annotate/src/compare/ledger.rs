@@ -95,9 +95,6 @@ impl Ledger {
         let owners = if by == By::Line { line_owners(table) } else { HashMap::new() };
         if by == By::Line {
             ledger.add_starts(table);
-            for (id, file) in (0..).map(FileId).zip(&mut ledger.files) {
-                file.text = text_of(id);
-            }
         }
         for row in table.rows(by) {
             let Some(cost) = measure.of(table, &row) else { continue };
@@ -113,7 +110,19 @@ impl Ledger {
                 cost,
             });
         }
+        if by == By::Line {
+            ledger.add_texts(text_of);
+        }
         ledger
+    }
+
+    fn add_texts(&mut self, text_of: TextOf<'_>) {
+        let mut used: Vec<u32> = self.entries.iter().filter_map(|entry| entry.file).collect();
+        used.sort_unstable();
+        used.dedup();
+        for id in used {
+            self.files[id as usize].text = text_of(FileId(id));
+        }
     }
 
     /// No rows yet.

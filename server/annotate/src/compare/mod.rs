@@ -4,6 +4,8 @@
 //! line and an editor show of a difference. Statistics are those of [`crate::statistics`]: Newcombe's interval, a p-value
 //! per row, corrected over all rows that have enough samples.
 
+mod alignment;
+mod keys;
 mod ledger;
 mod names;
 mod order;
@@ -14,6 +16,7 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+pub use keys::SortKey;
 pub use ledger::{Ledger, Measure, Place, TextOf};
 pub use names::without_clone_suffix;
 pub use order::Compute;

@@ -152,6 +152,29 @@ fn front(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
+/// Prints everything in a file, for people.
+///
+/// # Errors
+/// If it is no profile.
+pub fn everything(path: &Path) -> anyhow::Result<()> {
+    run(DumpArgs {
+        profile: path.to_owned(),
+        header: false,
+        progid: false,
+        strtab: false,
+        event: false,
+        all: true,
+        packets: false,
+        cpu: None,
+        time: None,
+        pid: Vec::new(),
+        tid: Vec::new(),
+        comm: Vec::new(),
+        module: Vec::new(),
+        format: Format::Table,
+    })
+}
+
 /// A line of a perf.data dump.
 #[derive(serde::Serialize)]
 struct PerfRecord<'a> {

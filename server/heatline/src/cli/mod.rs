@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a command line is for")]
 
 mod annotate;
+mod diff;
 mod dump;
 mod dump_filter;
 mod export;
@@ -33,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   heatline report perf.data                 functions, hottest first
   heatline report perf.data --by line       lines, hottest first
   heatline annotate perf.data               the source text with costs beside the lines
+  heatline diff                             perf.data.old against perf.data
   heatline dump app.spt                     what is in a file, record by record
   heatline freeze perf.data -o a.heatline   one file that opens anywhere, after any rebuild
   heatline export perf.data --to firefox -o a.json  for other viewers: pprof, speedscope, firefox, spt
@@ -56,6 +58,8 @@ enum Command {
     Report(report::ReportArgs),
     /// The source text with costs beside the lines: heatline annotate perf.data
     Annotate(annotate::AnnotateArgs),
+    /// Recordings compared with a baseline: heatline diff perf.data.old perf.data
+    Diff(Box<diff::DiffArgs>),
     /// What is in a profile, record by record: heatline dump app.spt
     Dump(dump::DumpArgs),
     /// One file that opens anywhere, after any rebuild: heatline freeze perf.data -o before.heatline
@@ -80,21 +84,26 @@ pub fn run() -> ExitCode {
     start_log(if matches!(cli.command, Command::Lsp { .. }) { "warn,heatline=info" } else { "error" });
     let outcome = match cli.command {
         Command::Lsp { .. } => return crate::lsp::run(),
-        Command::Report(args) => report::run(args),
-        Command::Annotate(args) => annotate::run(args),
-        Command::Dump(args) => dump::run(args),
-        Command::Freeze(args) => freeze::run(args),
-        Command::Export(args) => export::run(args),
-        Command::Resolve(args) => resolve::run(args),
+        Command::Report(args) => report::run(args).map(done),
+        Command::Annotate(args) => annotate::run(args).map(done),
+        Command::Diff(args) => diff::run(*args),
+        Command::Dump(args) => dump::run(args).map(done),
+        Command::Freeze(args) => freeze::run(args).map(done),
+        Command::Export(args) => export::run(args).map(done),
+        Command::Resolve(args) => resolve::run(args).map(done),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::say(format_args!("{}", output::one_line(&error)));
             ExitCode::from(UNUSABLE)
         }
     }
+}
+
+fn done((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }
 
 /// The log goes to standard error; `HEATLINE_LOG` chooses how much (`warn`, `heatline=debug`, …).

@@ -242,7 +242,8 @@ pub fn raw_module(text: &str) -> anyhow::Result<spe::RawModule> {
     Ok(spe::RawModule { path: path.into(), base })
 }
 
-fn prefix_pair(text: &str) -> Result<(String, String), String> {
+/// `FROM=TO`.
+pub fn prefix_pair(text: &str) -> Result<(String, String), String> {
     let (from, to) = text.split_once('=').ok_or("expected FROM=TO")?;
     if from.is_empty() { Err("FROM is empty".into()) } else { Ok((from.into(), to.into())) }
 }

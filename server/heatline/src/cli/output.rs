@@ -6,6 +6,7 @@ use heatline_profile::{Problem, Problems};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 /// A cost in JSON.
 #[derive(Serialize, Clone, Copy, Debug)]
@@ -104,6 +105,16 @@ pub fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
+/// The most characters of a name in a table; JSON and CSV have all.
+pub const LONGEST_NAME: usize = 72;
+
+/// A path as seen from the current folder, if it is below it.
+pub fn from_here(path: &str) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.as_ref().and_then(|here| Path::new(path).strip_prefix(here).ok());
+    below.map_or_else(|| path.to_owned(), |below| below.display().to_string())
+}
+
 /// A table with aligned columns. Columns marked so are flushed right.
 #[derive(Debug)]
 pub struct Table {
@@ -150,6 +161,18 @@ impl Table {
             if number == 0 && colour { writeln!(out, "\x1b[1m{line}\x1b[0m")? } else { writeln!(out, "{line}")? }
         }
         Ok(())
+    }
+
+    /// All rows, the header first.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
+    /// Writes it aligned, without its header.
+    pub fn write_rows(mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.drop_empty();
+        self.rows.remove(0);
+        self.write(out, false)
     }
 
     /// Writes it as comma-separated values.

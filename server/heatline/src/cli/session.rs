@@ -52,7 +52,11 @@ fn find_metric(profile: &Profile, name: &str) -> anyhow::Result<Metric> {
     })
 }
 
-fn refuse_impossible_filters(args: &ProfileArgs, profile: &Profile) -> anyhow::Result<()> {
+/// Refuses filters by what the profile does not record.
+///
+/// # Errors
+/// If there are such.
+pub fn refuse_impossible_filters(args: &ProfileArgs, profile: &Profile) -> anyhow::Result<()> {
     let by_thread = !args.comm.is_empty() || !args.pid.is_empty() || !args.tid.is_empty();
     let kind = profile.kind.name();
     let may_lack_threads = matches!(profile.kind, ProfileKind::Spt | ProfileKind::Pprof | ProfileKind::Heatline);

@@ -5,9 +5,10 @@ use super::texts::LineText;
 use crate::base_text::Bases;
 use crate::load::Loaded;
 use crate::settings::{self, Settings};
+use crate::texts::text_as_built;
 use anyhow::anyhow;
 use heatline_annotate::{
-    AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Metric, Selection,
+    Against, AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Metric, Selection,
 };
 use heatline_profile::{EventId, Profile};
 use std::collections::HashMap;
@@ -96,7 +97,11 @@ impl Shown {
         };
         let others = sampled(profile).filter(|other| *other != chosen.event);
         let others = others.map(|other| Arc::new(self::table(&kept.loaded, Metric::sum(other), settings)));
-        let annotations = Annotations::new(table.clone(), old, options).with_others(others);
+        let loaded_before = baseline.as_ref().map_or(&kept.loaded, |old| &old.loaded);
+        let text_before = |file| text_as_built(loaded_before, file).map(Arc::from);
+        let text_now = |file| text_as_built(&kept.loaded, file).map(Arc::from);
+        let against = old.map(|table| Against { table, text_before: &text_before, text_now: &text_now });
+        let annotations = Annotations::new(table.clone(), against, options).with_others(others);
         let metrics = Metric::all(profile).into_iter().map(|metric| (metric.id(profile), metric.unit(profile)));
         Ok(Shown {
             metrics: metrics.collect(),

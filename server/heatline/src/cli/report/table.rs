@@ -1,14 +1,13 @@
 //! The tables of `heatline report`: for people, and as comma-separated values.
 
 use super::{ReportRow, document, times};
-use crate::cli::output::{Table, colour};
+use crate::cli::output::{LONGEST_NAME, Table, colour, from_here};
 use crate::cli::session::Session;
 use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
 use heatline_annotate::{Call, CallBasis, Cost, Party, short_name};
 use heatline_profile::{CallTable, EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// Writes the rows that are shown, of `all` rows.
 pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: usize) -> io::Result<()> {
@@ -138,16 +137,6 @@ fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<Str
 fn is_time(session: &Session) -> bool {
     let metric = session.table.selection().metric.id(session.loaded.model.profile());
     session.table.is_measured() && [CallTable::ELAPSED, CallTable::APPLICATION].contains(&metric.as_str())
-}
-
-/// The most characters of a name in a table; JSON and CSV have all.
-const LONGEST_NAME: usize = 72;
-
-/// A path as seen from the current folder, if it is below it.
-fn from_here(path: &str) -> String {
-    let here = std::env::current_dir().ok();
-    let below = here.as_ref().and_then(|here| Path::new(path).strip_prefix(here).ok());
-    below.map_or_else(|| path.to_owned(), |below| below.display().to_string())
 }
 
 /// All values of the rows, unrounded.

@@ -1,0 +1,429 @@
+//! The options of `heatline diff`.
+
+use crate::cli::options::{Base, Format, Order, ProfileArgs, prefix_pair};
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use heatline_annotate::By;
+use heatline_annotate::compare::{Compute, SortKey};
+use std::path::{Path, PathBuf};
+
+/// How a comparison is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Output {
+    /// Aligned, for people.
+    Table,
+    /// One document, for programs.
+    Json,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// A report for a pull request.
+    Markdown,
+    /// SARIF 2.1.0, which code reviews show on the lines.
+    Sarif,
+}
+
+/// By what rows are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Kind {
+    /// Functions.
+    Function,
+    /// Source lines.
+    Line,
+    /// Source files.
+    File,
+    /// Modules.
+    Module,
+}
+
+impl Kind {
+    /// As the cost tables have it.
+    pub fn by(self) -> By {
+        match self {
+            Kind::Function => By::Function,
+            Kind::Line => By::Line,
+            Kind::File => By::File,
+            Kind::Module => By::Module,
+        }
+    }
+
+    /// The word of the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Function => "function",
+            Kind::Line => "line",
+            Kind::File => "file",
+            Kind::Module => "module",
+        }
+    }
+}
+
+/// Options of `heatline diff`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  heatline diff                                   perf.data.old against perf.data, by function
+  heatline diff old/perf.data new/perf.data --by line
+  heatline diff --baseline a.data --baseline b.data --pool c.data d.data
+                                                  several runs of each program, with their spread
+  heatline diff base.heatline perf.data --fail-on +2pp --format markdown
+                                                  for a pull request; exit status 1 after a real regression
+  heatline diff --perf -c ratio old.data new.data what perf diff prints
+
+Removed rows are minus their share and new ones plus theirs, so differences add up to zero; perf diff leaves removed
+rows blank. A difference is significant when its p-value, corrected for all rows, is below 5 %, its 95 % interval
+excludes zero and it reaches the threshold. Everything else is within noise.")]
+pub struct DiffArgs {
+    /// The baseline and what is compared with it (default: perf.data.old and perf.data; one file: perf.data.old and it).
+    #[arg(value_name = "PROFILE")]
+    pub profiles: Vec<PathBuf>,
+    /// A run of the baseline; repeated, the runs are pooled. All other files are then compared with it.
+    #[arg(long = "baseline", value_name = "FILE")]
+    pub baselines: Vec<PathBuf>,
+    /// The files that are compared with the baseline are runs of one program: one column, with their spread.
+    #[arg(long)]
+    pub pool: bool,
+    /// By what rows are told apart.
+    #[arg(long, value_enum, default_value = "function", conflicts_with = "sort")]
+    pub by: Kind,
+    /// Compare cost with everything that was called, where there are stacks.
+    #[arg(long)]
+    pub inclusive: bool,
+    /// What is computed: delta, delta-abs, ratio or wdiff:B,N (weights times N less the baseline's times B).
+    #[arg(short, long, value_name = "WHAT", default_value = "delta-abs", value_parser = compute)]
+    pub compute: Compute,
+    /// Order rows by what is computed for this file, counted from 1; 0: by the baseline's share.
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub order: usize,
+    /// Only rows that the baseline and another file have.
+    #[arg(short, long)]
+    pub baseline_only: bool,
+    /// Show the weights.
+    #[arg(short, long)]
+    pub period: bool,
+    /// Show how each number is computed.
+    #[arg(short = 'F', long)]
+    pub formula: bool,
+    /// Tell rows apart by these keys: pid, comm, dso, symbol, cpu, parent, srcline (comma-separated).
+    #[arg(short, long, value_name = "KEYS", value_delimiter = ',', value_parser = sort_key)]
+    pub sort: Vec<SortKey>,
+    /// Separate columns by this instead of aligning them; in names it becomes a dot.
+    #[arg(short = 't', long, value_name = "TEXT")]
+    pub field_separator: Option<String>,
+    /// No headings.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Also how rows were paired, and p-values; with --perf what perf adds.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Accepted as perf has it; whose file it is never matters here.
+    #[arg(short, long)]
+    pub force: bool,
+    /// Accepted as perf has it; symbols of kernel modules are looked for in any case.
+    #[arg(short = 'm', long = "modules")]
+    pub modules: bool,
+    /// Instead of comparing, print the records of each file, as `heatline dump` does.
+    #[arg(short = 'D', long = "dump-raw-trace")]
+    pub dump: bool,
+    /// Names of kernel functions, as /proc/kallsyms has them.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+    /// Print what `perf diff` prints: its columns, its order, its conventions.
+    #[arg(long)]
+    pub perf: bool,
+    /// End with status 1 if a significant difference is above this, such as +2pp; -2pp for one that falls below.
+    #[arg(long, value_name = "LIMIT", value_parser = limit, allow_hyphen_values = true)]
+    pub fail_on: Option<Limit>,
+    /// A smaller difference is not significant, in percentage points (default: the setting diff.threshold, 0.5).
+    #[arg(long, value_name = "PP")]
+    pub threshold: Option<f64>,
+    /// Needs branch records; says so.
+    #[arg(long, hide = true)]
+    pub stream: bool,
+    /// Needs branch records; says so.
+    #[arg(long, hide = true)]
+    pub cycles_hist: bool,
+    /// The metric to compare, by its id (see `heatline report --by event`).
+    #[arg(long, value_name = "ID")]
+    pub metric: Option<String>,
+    /// The event to compare, by its name as recorded.
+    #[arg(long, value_name = "NAME", conflicts_with = "metric")]
+    pub event: Option<String>,
+    /// Look up recorded paths of binaries below this folder first.
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+    /// Also look for binaries and separate debug files here. May be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub debug_dir: Vec<PathBuf>,
+    /// Symbol stores for PDBs, in the syntax of _NT_SYMBOL_PATH; only folders are looked into.
+    #[arg(long, value_name = "PATH")]
+    pub symbol_path: Option<String>,
+    /// Which end of an SPT file's stacks comes first, where the binaries do not show it.
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "leaf-first")]
+    pub stack_order: Order,
+    /// Sources recorded below FROM are below TO here. May be repeated.
+    #[arg(long, value_name = "FROM=TO", value_parser = prefix_pair)]
+    pub source_map: Vec<(String, String)>,
+    /// Only threads of these names (comma-separated, or file://LIST with one a line).
+    #[arg(short = 'C', long, visible_alias = "comms", value_name = "NAMES", value_delimiter = ',')]
+    pub comm: Vec<String>,
+    /// Only rows of these modules (comma-separated, or file://LIST).
+    #[arg(short, long, visible_alias = "dsos", value_name = "MODULES", value_delimiter = ',')]
+    pub dso: Vec<String>,
+    /// Only rows of these functions (comma-separated, or file://LIST).
+    #[arg(short = 'S', long, visible_alias = "symbols", value_name = "FUNCTIONS")]
+    pub symbol: Vec<String>,
+    /// Only samples of these processes (comma-separated).
+    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+    /// Only samples of these threads (comma-separated).
+    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+    /// Only samples taken on these processors: 0,2-3.
+    #[arg(long, value_name = "LIST")]
+    pub cpu: Option<String>,
+    /// Only samples between two times, in seconds of the recording's clock: 12.5,13; one pair a file separated by ":".
+    #[arg(long, value_name = "A,B")]
+    pub time: Option<String>,
+    /// What percentages are a share of when --comm, --dso, --symbol, --pid or --tid filter.
+    #[arg(long, value_enum, value_name = "BASE", default_value = "absolute")]
+    pub percentage: Base,
+    /// The physical view: an inlined function's cost belongs to the function that holds its code.
+    #[arg(long)]
+    pub no_inline: bool,
+    /// At most so many rows (default: 50 in tables and markdown, all elsewhere).
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// The binary at BASE, for raw buffers that hold no mappings. May be repeated.
+    #[arg(long, value_name = "PATH@BASE")]
+    pub module: Vec<String>,
+    /// Use a binary although its build id differs from the recorded one.
+    #[arg(long)]
+    pub allow_mismatch: bool,
+    /// How to write.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Output,
+}
+
+/// A difference that fails a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limit {
+    /// Its size in percentage points.
+    pub points: f64,
+    /// Whether it is a fall that fails.
+    pub falls: bool,
+}
+
+impl Limit {
+    /// Whether a difference is beyond it.
+    pub fn is_crossed(self, points: f64) -> bool {
+        if self.falls { points < -self.points } else { points > self.points }
+    }
+}
+
+/// Which files are compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Files {
+    /// Runs of the baseline.
+    pub baseline: Vec<PathBuf>,
+    /// For each column its runs.
+    pub columns: Vec<Vec<PathBuf>>,
+}
+
+impl DiffArgs {
+    /// Which files are compared, by their roles.
+    ///
+    /// # Errors
+    /// If there are too few, or a file is asked for that is not there.
+    pub fn files(&self) -> anyhow::Result<Files> {
+        let mut files = self.profiles.clone();
+        let baseline = if !self.baselines.is_empty() {
+            if files.is_empty() {
+                files.push(PathBuf::from("perf.data"));
+            }
+            self.baselines.clone()
+        } else {
+            match files.len() {
+                0 => files.extend(["perf.data.old", "perf.data"].map(PathBuf::from)),
+                1 => files.insert(0, "perf.data.old".into()),
+                _ => {}
+            }
+            if self.profiles.len() < 2 && !files[0].exists() {
+                bail!(
+                    "{}: no such file; perf renames the recording before the last to it. Name two profiles: heatline \
+                     diff BASELINE NEW",
+                    files[0].display()
+                );
+            }
+            vec![files.remove(0)]
+        };
+        let columns = if self.pool { vec![files] } else { files.into_iter().map(|file| vec![file]).collect() };
+        Ok(Files { baseline, columns })
+    }
+
+    /// Refuses what cannot be done, and says what it would need.
+    ///
+    /// # Errors
+    /// If such an option is given.
+    pub fn refuse(&self, files: &Files) -> anyhow::Result<()> {
+        if self.stream {
+            bail!("--stream needs branch stacks (perf record -b) in both files and is not built; use --by line");
+        }
+        if self.cycles_hist {
+            bail!("--cycles-hist needs -c cycles, which needs branch stacks with cycle counts and is not built");
+        }
+        if self.order > files.columns.len() {
+            bail!("--order {}: there are {} files to order by", self.order, files.columns.len());
+        }
+        if self.field_separator.as_deref() == Some(".") {
+            bail!("--field-separator .: a dot stands in for the separator within names; choose another");
+        }
+        if self.perf && !matches!(self.format, Output::Table) {
+            bail!("--perf prints what perf prints, which has one format; leave --format out");
+        }
+        if self.perf && (self.pool || self.baselines.len() > 1) {
+            bail!("--perf: perf does not pool recordings; leave --pool out and name one baseline");
+        }
+        if !self.sort.is_empty() && self.inclusive {
+            bail!("--inclusive: rows by --sort keys have exclusive cost only; use --by");
+        }
+        Ok(())
+    }
+
+    /// The options of reading one file, the `number`-th of the command line.
+    ///
+    /// # Errors
+    /// If a list cannot be read.
+    pub fn for_file(&self, path: &Path, number: usize) -> anyhow::Result<ProfileArgs> {
+        let mut symbol = Vec::new();
+        for list in &self.symbol {
+            // Commas between parentheses are part of a name.
+            symbol.extend(listed(list, split_names(list))?);
+        }
+        Ok(ProfileArgs {
+            profiles: vec![path.to_owned()],
+            metric: self.metric.clone(),
+            event: self.event.clone(),
+            symfs: self.symfs.clone(),
+            debug_dir: self.debug_dir.clone(),
+            symbol_path: self.symbol_path.clone(),
+            stack_order: self.stack_order,
+            source_map: self.source_map.clone(),
+            comm: expand(&self.comm)?,
+            dso: expand(&self.dso)?,
+            symbol,
+            pid: self.pid.clone(),
+            tid: self.tid.clone(),
+            cpu: self.cpu.clone(),
+            time: self.time_of(number)?,
+            percentage: self.percentage,
+            no_inline: self.no_inline || self.perf,
+            limit: self.limit,
+            coverage: false,
+            module: self.module.clone(),
+            allow_mismatch: self.allow_mismatch,
+            format: Format::Table,
+        })
+    }
+
+    fn time_of(&self, number: usize) -> anyhow::Result<Option<String>> {
+        let Some(text) = &self.time else { return Ok(None) };
+        let parts: Vec<&str> = text.split(':').collect();
+        let part = if parts.len() == 1 { parts[0] } else { parts.get(number).copied().unwrap_or_default() };
+        Ok((!part.is_empty()).then(|| part.to_owned()))
+    }
+
+    /// The most rows to write.
+    pub fn most_rows(&self) -> usize {
+        let few =
+            matches!(self.format, Output::Table | Output::Markdown) && !self.perf && self.field_separator.is_none();
+        self.limit.unwrap_or(if few { 50 } else { usize::MAX })
+    }
+}
+
+fn expand(items: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut all = Vec::new();
+    for item in items {
+        all.extend(listed(item, vec![item.clone()])?);
+    }
+    Ok(all)
+}
+
+/// The lines of a list that is named as `file://PATH`, else `plain`.
+fn listed(item: &str, plain: Vec<String>) -> anyhow::Result<Vec<String>> {
+    let Some(path) = item.strip_prefix("file://") else { return Ok(plain) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("list {path}"))?;
+    Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
+}
+
+/// Names separated by commas that are outside of parentheses and angle brackets.
+fn split_names(list: &str) -> Vec<String> {
+    let mut depth = 0i32;
+    let mut names = vec![String::new()];
+    for c in list.chars() {
+        depth += i32::from("(<[".contains(c)) - i32::from(")>]".contains(c));
+        match (c, names.last_mut()) {
+            (',', _) if depth <= 0 => names.push(String::new()),
+            (c, Some(name)) => name.push(c),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn compute(text: &str) -> Result<Compute, String> {
+    let (what, weights) = text.split_once(':').map_or((text, None), |(what, weights)| (what, Some(weights)));
+    match (what, weights) {
+        ("delta", None) => Ok(Compute::Delta),
+        ("delta-abs", None) => Ok(Compute::DeltaAbs),
+        ("ratio", None) => Ok(Compute::Ratio),
+        ("wdiff", Some(weights)) => {
+            let parse = |text: &str| text.trim().parse::<i64>().ok().filter(|weight| *weight != 0);
+            let both = weights.split_once(',').and_then(|(b, n)| Some((parse(b)?, parse(n)?)));
+            let (baseline, new) = both.ok_or("expected two whole numbers other than 0, such as wdiff:1,2")?;
+            Ok(Compute::Wdiff { baseline, new })
+        }
+        ("wdiff", None) => Err("wdiff needs two weights, that of the baseline first: wdiff:1,2".into()),
+        ("cycles", _) => Err("cycles needs branch stacks with cycle counts (perf record -b) and is not built".into()),
+        _ => Err("expected delta, delta-abs, ratio or wdiff:B,N".into()),
+    }
+}
+
+fn sort_key(text: &str) -> Result<SortKey, String> {
+    let known = SortKey::ALL.into_iter().find(|key| key.name() == text || (text == "sym" && *key == SortKey::Symbol));
+    known.ok_or_else(|| format!("expected {}", SortKey::ALL.map(SortKey::name).join(", ")))
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    let expected = || "expected percentage points such as +2pp".to_owned();
+    let number = text.trim().trim_end_matches("pp").trim_end_matches('%').trim();
+    let falls = number.starts_with('-') || number.starts_with('\u{2212}');
+    let number = number.trim_start_matches(['+', '-', '\u{2212}']);
+    let points: f64 = number.parse().map_err(|_| expected())?;
+    if points.is_finite() && points >= 0.0 { Ok(Limit { points, falls }) } else { Err(expected()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_with_sign_and_unit() {
+        assert_eq!(limit("+2pp"), Ok(Limit { points: 2.0, falls: false }));
+        assert_eq!(limit("1.5"), Ok(Limit { points: 1.5, falls: false }));
+        assert_eq!(limit("-3 pp"), Ok(Limit { points: 3.0, falls: true }));
+        assert!(limit("much").is_err() && limit("").is_err() && limit("NaN").is_err());
+        assert!(Limit { points: 2.0, falls: true }.is_crossed(-2.5));
+        assert!(!Limit { points: 2.0, falls: false }.is_crossed(-2.5));
+    }
+
+    #[test]
+    fn computations_are_read_as_perf_has_them() {
+        assert_eq!(compute("wdiff:3,-1"), Ok(Compute::Wdiff { baseline: 3, new: -1 }));
+        assert!(compute("wdiff:0,1").is_err() && compute("wdiff").is_err());
+        assert!(compute("cycles").unwrap_err().contains("branch stacks"));
+    }
+
+    #[test]
+    fn names_may_hold_commas_between_brackets() {
+        assert_eq!(split_names("f(int, int),g<a, b>"), ["f(int, int)", "g<a, b>"]);
+    }
+}

@@ -1,0 +1,288 @@
+//! Reading the recordings that are compared. Only what the comparison needs is kept of each, so that memory does not
+//! grow with their number.
+
+use super::options::{DiffArgs, Files};
+use crate::cli::options::ProfileArgs;
+use crate::cli::output::{self, say};
+use crate::cli::progress::Bar;
+use crate::cli::session::refuse_impossible_filters;
+use crate::load::{Loaded, load};
+use crate::texts::text_as_built;
+use anyhow::{Context, anyhow, bail};
+use heatline_annotate::compare::{Ledger, Measure};
+use heatline_annotate::{CostTable, Metric, Selection};
+use heatline_profile::{EventId, Profile, ProfileKind, Sampling};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One recording: what it is, and what is kept of each of its metrics.
+pub struct Recording<T> {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What can make it incomparable.
+    pub facts: Facts,
+    /// By the metric's id, in the order of the recording.
+    pub metrics: Vec<(MetricName, T)>,
+}
+
+/// The names of a metric.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MetricName {
+    /// By which it is chosen.
+    pub id: String,
+    /// The name of its event as recorded.
+    pub event: String,
+    /// The unit of its weight.
+    pub unit: &'static str,
+    /// How it was sampled.
+    pub sampling: Option<Sampling>,
+}
+
+/// What makes recordings comparable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Facts {
+    kind: ProfileKind,
+    cpu: Option<String>,
+    arch: Option<String>,
+    spe: Vec<String>,
+    truncated: bool,
+}
+
+/// All recordings of a comparison.
+pub struct Recordings<T> {
+    /// Runs of the baseline.
+    pub baseline: Vec<Recording<T>>,
+    /// For each column its runs.
+    pub columns: Vec<Vec<Recording<T>>>,
+}
+
+impl<T> Recordings<T> {
+    /// Reads all files; `keep` makes what is kept of a table.
+    ///
+    /// # Errors
+    /// If a file cannot be used, or the metric that was named is none of the baseline's.
+    pub fn read(
+        args: &DiffArgs,
+        files: &Files,
+        keep: impl Fn(&Loaded, &CostTable) -> T,
+    ) -> anyhow::Result<Recordings<T>> {
+        let mut number = 0;
+        let mut read = |path: &PathBuf, is_baseline: bool| {
+            let reading = args.for_file(path, number)?;
+            number += 1;
+            Recording::read(&reading, is_baseline, true, &keep)
+        };
+        let baseline = files.baseline.iter().map(|path| read(path, true)).collect::<anyhow::Result<_>>()?;
+        let mut columns = Vec::with_capacity(files.columns.len());
+        for column in &files.columns {
+            columns.push(column.iter().map(|path| read(path, false)).collect::<anyhow::Result<Vec<_>>>()?);
+        }
+        Ok(Recordings { baseline, columns })
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Recording<T>> {
+        self.baseline.iter_mut().chain(self.columns.iter_mut().flatten())
+    }
+
+    /// All recordings, the baseline's first.
+    pub fn all(&self) -> impl Iterator<Item = &Recording<T>> {
+        self.baseline.iter().chain(self.columns.iter().flatten())
+    }
+
+    /// The metric that is compared unless one is named: the first of the baseline that another recording has as well.
+    pub fn common_metric(&self) -> Option<&MetricName> {
+        let metrics = &self.baseline.first()?.metrics;
+        let others = || self.columns.iter().flatten();
+        let is_common = |name: &MetricName| others().any(|recording| recording.find(name).is_some());
+        metrics.iter().map(|(name, _)| name).find(|name| is_common(name)).or(metrics.first().map(|(name, _)| name))
+    }
+
+    /// Why numbers of the recordings may not compare, in words.
+    pub fn warnings(&self, metric: &MetricName) -> Vec<String> {
+        let Some(base) = self.baseline.first() else { return Vec::new() };
+        let mut warnings = Vec::new();
+        for other in self.all().skip(1) {
+            let name = other.path.display();
+            warnings.extend(base.facts.differences(&other.facts).into_iter().map(|text| format!("{name}: {text}")));
+            match other.find(metric) {
+                None => {
+                    let has: Vec<&str> = other.metrics.iter().map(|(name, _)| name.id.as_str()).collect();
+                    warnings.push(format!("{name}: no samples of {}; it has {}", metric.id, has.join(", ")));
+                }
+                Some((found, _)) if found.sampling != metric.sampling => {
+                    let (here, there) = (in_words(found.sampling), in_words(metric.sampling));
+                    warnings.push(format!("{name}: sampled {here}, the baseline {there}"));
+                }
+                Some(_) => {}
+            }
+        }
+        let cut = self.all().filter(|recording| recording.facts.truncated);
+        warnings.extend(cut.map(|recording| format!("{}: the recording ends early", recording.path.display())));
+        warnings
+    }
+}
+
+fn in_words(sampling: Option<Sampling>) -> String {
+    match sampling {
+        Some(Sampling::Period(period)) => format!("every {period}"),
+        Some(Sampling::Frequency(frequency)) => format!("at {frequency} Hz"),
+        None => "in a way that is not known".into(),
+    }
+}
+
+impl<T> Recording<T> {
+    fn read(
+        args: &ProfileArgs,
+        is_baseline: bool,
+        warns: bool,
+        keep: &impl Fn(&Loaded, &CostTable) -> T,
+    ) -> anyhow::Result<Self> {
+        let settings = args.settings();
+        let bar = Bar::new();
+        let loaded = load(&args.load_options(&settings)?, &bar);
+        bar.finish();
+        let loaded = loaded?;
+        if warns {
+            output::warn(&loaded.problems);
+        }
+        let path = &loaded.path;
+        let profile = loaded.model.profile().clone();
+        refuse_impossible_filters(args, &profile)?;
+        let named = args.metric.as_ref().or(args.event_name()).or(settings.metric.as_ref());
+        let metrics = match named {
+            Some(name) => {
+                let metric = Metric::find(&profile, name);
+                if metric.is_none() && is_baseline && settings.metric.as_ref() != Some(name) {
+                    let known: Vec<String> = Metric::all(&profile).iter().map(|metric| metric.id(&profile)).collect();
+                    return Err(anyhow!("{}: no metric {name}; it has {}", path.display(), known.join(", ")));
+                }
+                metric.map_or_else(|| sampled(&profile), |metric| vec![metric])
+            }
+            None => sampled(&profile),
+        };
+        profile.default_event().with_context(|| format!("{}: the profile holds no events", path.display()))?;
+        let keep = |metric: Metric| {
+            let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.no_inline };
+            let table = CostTable::new(loaded.model.clone(), selection);
+            (MetricName::of(&profile, metric), keep(&loaded, &table))
+        };
+        let metrics = metrics.into_iter().map(keep).collect();
+        Ok(Recording { path: loaded.path.clone(), facts: Facts::of(&profile), metrics })
+    }
+
+    /// What it has of a metric: under the same id, or of the same event.
+    pub fn find(&self, metric: &MetricName) -> Option<&(MetricName, T)> {
+        let same_id = self.metrics.iter().find(|(name, _)| name.id == metric.id);
+        same_id.or_else(|| self.metrics.iter().find(|(name, _)| name.event == metric.event))
+    }
+}
+
+/// The sums of all events that have samples.
+fn sampled(profile: &Profile) -> Vec<Metric> {
+    let totals = profile.totals();
+    (0..).map(EventId).zip(totals).filter(|(_, total)| total.samples > 0).map(|(id, _)| Metric::sum(id)).collect()
+}
+
+impl MetricName {
+    fn of(profile: &Profile, metric: Metric) -> Self {
+        let event = profile.event(metric.event);
+        let (unit, sampling) = (metric.unit(profile), event.sampling);
+        MetricName { id: metric.id(profile), event: event.name.clone(), unit, sampling }
+    }
+}
+
+impl Facts {
+    fn of(profile: &Profile) -> Self {
+        Facts {
+            kind: profile.kind,
+            cpu: profile.recording.cpu.clone(),
+            arch: profile.recording.arch.clone(),
+            spe: profile.spe.as_ref().map(|table| table.recording.settings.clone()).unwrap_or_default(),
+            truncated: profile.problems.iter().any(|problem| problem.kind == "truncated"),
+        }
+    }
+
+    fn differences(&self, other: &Facts) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut compare = |what: &str, here: &str, there: &str| {
+            if here != there {
+                found.push(format!("{what} is {here}, that of the baseline {there}"));
+            }
+        };
+        compare("the format", other.kind.name(), self.kind.name());
+        if let (Some(here), Some(there)) = (&other.cpu, &self.cpu) {
+            compare("the processor", here, there);
+        }
+        if let (Some(here), Some(there)) = (&other.arch, &self.arch) {
+            compare("the architecture", here, there);
+        }
+        compare("how Arm SPE chose records", &other.spe.join("; "), &self.spe.join("; "));
+        found
+    }
+}
+
+/// Reads the recordings as ledgers of one kind of rows.
+///
+/// # Errors
+/// As [`Recordings::read`].
+pub fn ledgers(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledger>> {
+    let measure = if args.inclusive { Measure::Inclusive } else { Measure::Exclusive };
+    Recordings::read(args, files, |loaded, table| {
+        if args.sort.is_empty() {
+            let text_of = |file| text_as_built(loaded, file).map(Arc::from);
+            Ledger::of(table, args.by.by(), measure, &text_of)
+        } else {
+            Ledger::by_keys(table, &args.sort, "")
+        }
+    })
+}
+
+/// No machine has processors beyond this number.
+const LAST_PROCESSOR: u32 = 4095;
+
+/// Reads the recordings processor by processor, as ledgers of rows by sort keys. Samples that do not say their
+/// processor are of processor -1, as perf has it.
+///
+/// # Errors
+/// As [`Recordings::read`], or if processors are filtered at the same time.
+pub fn by_processor(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledger>> {
+    if args.cpu.is_some() {
+        bail!("--sort cpu reads one processor after the other; leave --cpu out");
+    }
+    let mut all = Recordings::read(args, files, |_, table| Ledger::by_keys(table, &args.sort, "-1"))?;
+    let paths = files.baseline.iter().chain(files.columns.iter().flatten());
+    for (number, (path, recording)) in paths.zip(all.all_mut()).enumerate() {
+        let reading = args.for_file(path, number)?;
+        split_by_processor(args, &reading, recording)?;
+    }
+    Ok(all)
+}
+
+fn split_by_processor(args: &DiffArgs, reading: &ProfileArgs, recording: &mut Recording<Ledger>) -> anyhow::Result<()> {
+    let of = |processors: String| ProfileArgs { cpu: Some(processors), ..reading.clone() };
+    let samples = |_: &Loaded, table: &CostTable| table.total().samples;
+    // An error here means that the samples do not say it.
+    let Ok(known) = Recording::read(&of(format!("0-{LAST_PROCESSOR}")), false, false, &samples) else { return Ok(()) };
+    let mut left: u64 = known.metrics.iter().map(|(_, samples)| samples).sum();
+    recording.metrics.iter_mut().for_each(|(_, ledger)| ledger.clear());
+    for processor in (0..=LAST_PROCESSOR).map(|number| number.to_string()) {
+        if left == 0 {
+            break;
+        }
+        let keep = |loaded: &Loaded, table: &CostTable| {
+            (samples(loaded, table), Ledger::by_keys(table, &args.sort, &processor))
+        };
+        for (metric, (samples, ledger)) in Recording::read(&of(processor.clone()), false, false, &keep)?.metrics {
+            left = left.saturating_sub(samples);
+            if let Some((_, sum)) = recording.metrics.iter_mut().find(|(name, _)| *name == metric) {
+                sum.append(ledger);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Says on standard error why numbers may not compare.
+pub fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|text| say(format_args!("warning: {}", output::printable(text))));
+}

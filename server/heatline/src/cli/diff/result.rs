@@ -1,0 +1,145 @@
+//! A finished comparison with all that is said beside its rows.
+
+use super::options::{DiffArgs, Kind, Limit};
+use super::recordings::{MetricName, Recording, Recordings};
+use heatline_annotate::compare::{Change, ComparedRow, Comparison, Compute, Delta, Ledger, SortKey};
+use std::path::PathBuf;
+
+/// A finished comparison.
+pub struct Outcome {
+    /// The rows, in order.
+    pub comparison: Comparison,
+    /// What is compared.
+    pub metric: MetricName,
+    /// What is computed.
+    pub compute: Compute,
+    /// The column that rows are ordered by.
+    pub order: usize,
+    /// By what rows are told apart.
+    pub by: Kind,
+    /// The keys that tell rows apart in place of it.
+    pub sort: Vec<SortKey>,
+    /// All files: the column they belong to (the baseline is 0), path, total and samples.
+    pub files: Vec<File>,
+    /// Below this no difference is significant, in percentage points.
+    pub threshold: f64,
+    /// What fails the run.
+    pub limit: Option<Limit>,
+    /// Why numbers may not compare.
+    pub warnings: Vec<String>,
+}
+
+/// One file of a comparison.
+pub struct File {
+    /// The column: 0 for the baseline.
+    pub column: usize,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What its shares are of.
+    pub total: u64,
+    /// The samples in it.
+    pub samples: u64,
+}
+
+impl Outcome {
+    /// Compares what was read.
+    pub fn new(args: &DiffArgs, recordings: &Recordings<Ledger>, threshold: f64) -> Option<Self> {
+        let metric = recordings.common_metric()?.clone();
+        let ledgers = |side: &[Recording<Ledger>]| -> Vec<Ledger> {
+            side.iter().filter_map(|recording| Some(recording.find(&metric)?.1.clone())).collect()
+        };
+        let columns: Vec<Vec<Ledger>> = recordings.columns.iter().map(|column| ledgers(column)).collect();
+        let mut comparison = Comparison::new(&ledgers(&recordings.baseline), &columns, threshold);
+        if args.baseline_only {
+            comparison.keep_paired();
+        }
+        comparison.sort(args.compute, args.order);
+        let columns = std::iter::once(&recordings.baseline).chain(&recordings.columns).enumerate();
+        let file = |column: usize, recording: &Recording<Ledger>| {
+            let ledger = recording.find(&metric).map(|(_, ledger)| ledger);
+            File {
+                column,
+                path: recording.path.clone(),
+                total: ledger.map_or(0, |ledger| ledger.whole().0),
+                samples: ledger.map_or(0, Ledger::samples),
+            }
+        };
+        Some(Outcome {
+            comparison,
+            compute: args.compute,
+            order: args.order,
+            by: args.by,
+            sort: args.sort.clone(),
+            files: columns.flat_map(|(column, side)| side.iter().map(move |r| file(column, r))).collect(),
+            threshold,
+            limit: args.fail_on,
+            warnings: recordings.warnings(&metric),
+            metric,
+        })
+    }
+
+    /// The rows whose significant difference is beyond the limit, with the columns where it is.
+    pub fn failed(&self) -> Vec<(&ComparedRow, usize, Delta)> {
+        let Some(limit) = self.limit else { return Vec::new() };
+        let crossed = |(column, change): (usize, &Option<Change>)| {
+            let delta = change.as_ref()?.delta?;
+            (delta.significant && limit.is_crossed(delta.points)).then_some((column + 1, delta))
+        };
+        let of_row =
+            |row: &'_ ComparedRow| -> Vec<(usize, Delta)> { row.new.iter().enumerate().filter_map(crossed).collect() };
+        let rows = self.comparison.rows.iter();
+        rows.flat_map(|row| of_row(row).into_iter().map(move |(column, delta)| (row, column, delta))).collect()
+    }
+
+    /// How many columns are compared with the baseline.
+    pub fn columns(&self) -> usize {
+        self.comparison.totals.len().saturating_sub(1)
+    }
+
+    /// The paths of a column, in words.
+    pub fn name_of(&self, column: usize) -> String {
+        let paths: Vec<String> = self
+            .files
+            .iter()
+            .filter(|file| file.column == column)
+            .map(|file| file.path.display().to_string())
+            .collect();
+        paths.join(" + ")
+    }
+
+    /// A row in words: what its rows are told apart by.
+    pub fn label(&self, row: &ComparedRow) -> String {
+        let place = &row.place;
+        if !self.sort.is_empty() {
+            return self.sort_cells(row).into_iter().map(|(_, cell)| cell).collect::<Vec<_>>().join(" ");
+        }
+        let unknown = || place.module.as_ref().map_or("[unknown]".to_owned(), |module| format!("[{module}]"));
+        match self.by {
+            Kind::Module => unknown().trim_matches(['[', ']']).to_owned(),
+            Kind::File => place.file.clone().unwrap_or_else(unknown),
+            Kind::Function => place.function.clone().unwrap_or_else(unknown),
+            Kind::Line => match (&place.file, place.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}"),
+                _ => place.function.clone().unwrap_or_else(unknown),
+            },
+        }
+    }
+
+    /// The values of the keys of `--sort`, under their names.
+    pub fn sort_cells(&self, row: &ComparedRow) -> Vec<(&'static str, String)> {
+        let mut others = row.place.others.iter();
+        let place = &row.place;
+        let line = || match (&place.file, place.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            _ => String::new(),
+        };
+        let cell = |key: &SortKey| match key {
+            SortKey::Dso => place.module.clone().unwrap_or_default(),
+            SortKey::Symbol => place.function.clone().unwrap_or_default(),
+            SortKey::Srcline => line(),
+            _ => others.next().cloned().unwrap_or_default(),
+        };
+        let names = self.sort.iter().map(|key| key.name());
+        names.zip(self.sort.iter().map(cell)).collect()
+    }
+}

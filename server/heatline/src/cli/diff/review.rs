@@ -1,0 +1,177 @@
+//! What a code review shows of a comparison: markdown for a pull request, SARIF for its lines.
+
+use super::result::Outcome;
+use heatline_annotate::Delta;
+use heatline_annotate::compare::{ComparedRow, Status};
+use heatline_annotate::text::{points, samples};
+use heatline_profile::round;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A change worth a review's attention: a row, its column and the difference.
+type Finding<'a> = (&'a ComparedRow, usize, Delta);
+
+/// All significant differences, greatest first.
+fn findings(outcome: &Outcome) -> Vec<Finding<'_>> {
+    let rows = outcome.comparison.rows.iter();
+    let mut found: Vec<Finding<'_>> = rows
+        .flat_map(|row| row.new.iter().enumerate().map(move |(column, change)| (row, column + 1, change)))
+        .filter_map(|(row, column, change)| Some((row, column, change.as_ref()?.delta?)))
+        .filter(|(_, _, delta)| delta.significant)
+        .collect();
+    found.sort_by(|a, b| b.2.points.abs().total_cmp(&a.2.points.abs()));
+    found
+}
+
+/// Writes a report for a pull request.
+pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Result<()> {
+    let failed = outcome.failed();
+    let found = findings(outcome);
+    let verdict = match (outcome.limit, failed.len(), found.len()) {
+        (Some(limit), 0, _) => format!("✅ no significant difference beyond {}", points(signed(limit))),
+        (Some(limit), 1, _) => format!("❌ 1 significant difference beyond {}", points(signed(limit))),
+        (Some(limit), count, _) => format!("❌ {count} significant differences beyond {}", points(signed(limit))),
+        (None, _, 0) => "no significant difference".into(),
+        (None, _, 1) => "1 significant difference".into(),
+        (None, _, count) => format!("{count} significant differences"),
+    };
+    writeln!(out, "### Heatline: {verdict}\n")?;
+    for file in &outcome.files {
+        let role = if file.column == 0 { "baseline" } else { "compared" };
+        writeln!(out, "- {role}: `{}`, {}", code(&file.path.display().to_string()), samples(file.samples))?;
+    }
+    let (metric, by) = (&outcome.metric.id, outcome.by.name());
+    writeln!(out, "- `{}` by {by}; shares of all samples, 95 % intervals\n", code(metric))?;
+    for warning in &outcome.warnings {
+        writeln!(out, "> ⚠️ compare with care: {}\n", cell(warning))?;
+    }
+    if found.is_empty() {
+        return writeln!(out, "All {} rows are within noise.", outcome.comparison.rows.len());
+    }
+    writeln!(out, "| | baseline | new | Δ | 95 % interval | {by} |\n|---|--:|--:|--:|--:|---|")?;
+    for (row, column, delta) in found.iter().take(rows) {
+        let is_failed = failed.iter().any(|(other, of, _)| std::ptr::eq(*other, *row) && of == column);
+        let mark = if is_failed {
+            "❌"
+        } else if delta.points > 0.0 {
+            "▲"
+        } else {
+            "▼"
+        };
+        let before = if row.status == Status::New { "new".into() } else { format!("{} %", round(delta.before)) };
+        let now = row.new.get(column - 1).and_then(Option::as_ref).filter(|change| change.present);
+        let now = now.map_or_else(|| "removed".into(), |change| format!("{} %", round(change.amount.percent)));
+        let interval = format!("{:+.1} to {:+.1}", delta.low, delta.high);
+        let name = format!("`{}`", code(&outcome.label(row)));
+        writeln!(out, "| {mark} | {before} | {now} | {} | {interval} | {} |", points(delta.points), cell(&name))?;
+    }
+    let rest = outcome.comparison.rows.len().saturating_sub(found.len());
+    writeln!(out, "\n{rest} other rows are within noise.")
+}
+
+fn signed(limit: super::options::Limit) -> f64 {
+    if limit.falls { -limit.points } else { limit.points }
+}
+
+/// Text that may stand between backticks.
+fn code(text: &str) -> String {
+    text.replace('`', "'").replace(['\n', '\r'], " ")
+}
+
+/// Text that may stand in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+/// The rules of our results.
+const RULES: [(&str, &str); 2] = [
+    ("performance-regression", "A place costs a significantly greater share than in the baseline."),
+    ("performance-limit", "A place's share differs from the baseline's by more than the limit of the run."),
+];
+
+/// The comparison as SARIF 2.1.0. Significant regressions are warnings, rows beyond the limit errors.
+pub fn sarif(outcome: &Outcome) -> Value {
+    let failed = outcome.failed();
+    let is_failed = |row: &ComparedRow, column: usize| {
+        failed.iter().any(|(other, of, _)| std::ptr::eq(*other, row) && *of == column)
+    };
+    let shown = findings(outcome)
+        .into_iter()
+        .filter(|(row, column, delta)| delta.points > 0.0 || is_failed(row, *column))
+        .map(|(row, column, delta)| result(outcome, row, column, &delta, is_failed(row, column)));
+    let rules: Vec<Value> =
+        RULES.iter().map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })).collect();
+    let current = std::env::current_dir().unwrap_or_default();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "heatline",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            }},
+            "columnKind": "utf16CodeUnits",
+            "originalUriBaseIds": { "SRCROOT": { "uri": folder_uri(&current) } },
+            "results": shown.collect::<Vec<_>>(),
+        }],
+    })
+}
+
+fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta, is_failed: bool) -> Value {
+    let (rule, level) = if is_failed { (1, "error") } else { (0, "warning") };
+    let now = row.new.get(column - 1).and_then(Option::as_ref).map_or(0.0, |change| change.amount.percent);
+    let text = format!(
+        "{}: {} of {} ({} % instead of {} %; 95 % interval {:+.1} to {:+.1} pp)",
+        outcome.label(row),
+        points(delta.points),
+        outcome.metric.id,
+        round(now),
+        round(delta.before),
+        delta.low,
+        delta.high
+    );
+    let mut location = json!({});
+    if let (Some(file), Some(line)) = (&row.place.file, row.place.line) {
+        location["physicalLocation"] =
+            json!({ "artifactLocation": artifact(file), "region": { "startLine": line.get() } });
+    }
+    let name = row.place.function.as_ref().or(row.place.module.as_ref());
+    if let Some(name) = name {
+        location["logicalLocations"] = json!([{ "fullyQualifiedName": name }]);
+    }
+    // The same place of the same metric is the same finding in the next run.
+    let place = [row.place.module.as_deref(), row.place.function.as_deref()];
+    let fingerprint = format!("{}/{}/{}", outcome.metric.id, place[0].unwrap_or(""), place[1].unwrap_or(""));
+    json!({
+        "ruleId": RULES[rule].0,
+        "ruleIndex": rule,
+        "level": level,
+        "message": { "text": text },
+        "locations": [location],
+        "partialFingerprints": { "heatlinePlace/v1": fingerprint },
+        "properties": { "delta": delta.points, "low": delta.low, "high": delta.high, "baseline": delta.before,
+            "percent": now, "p": delta.p },
+    })
+}
+
+/// A source file: relative to the current folder where it is in it, which is what a review can show.
+fn artifact(file: &str) -> Value {
+    let current = std::env::current_dir().unwrap_or_default();
+    match Path::new(file).strip_prefix(&current) {
+        Ok(below) => json!({ "uri": escaped(&below.to_string_lossy()), "uriBaseId": "SRCROOT" }),
+        Err(_) if file.starts_with('/') => json!({ "uri": format!("file://{}", escaped(file)) }),
+        Err(_) => json!({ "uri": escaped(&file.replace('\\', "/")) }),
+    }
+}
+
+fn folder_uri(folder: &Path) -> String {
+    format!("file://{}/", escaped(folder.to_string_lossy().trim_end_matches('/')))
+}
+
+/// A path as part of an address.
+fn escaped(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte);
+    path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
