@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests record, read and run real programs")]
 
 mod against_perf;
+mod diff;
 mod example;
 mod export;
 mod frozen;
@@ -13,3 +14,6 @@ mod protoc;
 mod spt;
 mod uftrace;
 mod usage;
+#[path = "../../server/readers/tests/perf_data/writer.rs"]
+#[allow(dead_code)] // Writes more than is needed here.
+mod writer;

@@ -61,9 +61,11 @@ fn dump(files: &Files) -> anyhow::Result<ExitCode> {
 
 /// Reads the files. Which processor took a sample is not kept in a profile, so rows by processor are read one by one.
 fn read(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledger>> {
-    if args.sort.contains(&SortKey::Cpu) {
-        recordings::by_processor(args, files)
-    } else {
-        recordings::ledgers(args, files)
+    if !args.sort.contains(&SortKey::Cpu) {
+        return recordings::ledgers(args, files);
     }
+    recordings::by_processor(args, files, &|table, cpu| {
+        let cpu = cpu.map_or_else(|| "-1".to_owned(), |cpu| cpu.to_string());
+        Ledger::by_keys(table, &args.sort, &cpu)
+    })
 }

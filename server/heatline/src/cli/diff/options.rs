@@ -1,5 +1,6 @@
 //! The options of `heatline diff`.
 
+use super::perf::names as perf_names;
 use crate::cli::options::{Base, Format, Order, ProfileArgs, prefix_pair};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -293,10 +294,11 @@ impl DiffArgs {
     /// # Errors
     /// If a list cannot be read.
     pub fn for_file(&self, path: &Path, number: usize) -> anyhow::Result<ProfileArgs> {
-        let mut symbol = Vec::new();
-        for list in &self.symbol {
-            // Commas between parentheses are part of a name.
-            symbol.extend(listed(list, split_names(list))?);
+        let mut symbol = self.symbol_names()?;
+        if self.perf && !symbol.is_empty() {
+            symbol = perf_names(&symbol);
+            // A list of numbers selects nothing; no function has an empty name.
+            symbol.extend(symbol.is_empty().then(String::new));
         }
         Ok(ProfileArgs {
             profiles: vec![path.to_owned()],
@@ -322,6 +324,19 @@ impl DiffArgs {
             allow_mismatch: self.allow_mismatch,
             format: Format::Table,
         })
+    }
+
+    /// The functions that --symbol names.
+    ///
+    /// # Errors
+    /// If a list cannot be read.
+    pub fn symbol_names(&self) -> anyhow::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for list in &self.symbol {
+            // Commas between brackets are part of a name.
+            names.extend(listed(list, split_names(list))?);
+        }
+        Ok(names)
     }
 
     fn time_of(&self, number: usize) -> anyhow::Result<Option<String>> {

@@ -240,42 +240,65 @@ pub fn ledgers(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledg
 /// No machine has processors beyond this number.
 const LAST_PROCESSOR: u32 = 4095;
 
-/// Reads the recordings processor by processor, as ledgers of rows by sort keys. Samples that do not say their
-/// processor are of processor -1, as perf has it.
+/// What can be read in parts.
+pub trait Parts {
+    /// Leaves nothing.
+    fn clear(&mut self);
+    /// Adds another part.
+    fn add(&mut self, part: Self);
+}
+
+impl Parts for Ledger {
+    fn clear(&mut self) {
+        Ledger::clear(self);
+    }
+
+    fn add(&mut self, part: Self) {
+        self.append(part);
+    }
+}
+
+/// Reads the recordings processor by processor; `make` is told of which its table is, or that samples do not say it.
 ///
 /// # Errors
 /// As [`Recordings::read`], or if processors are filtered at the same time.
-pub fn by_processor(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledger>> {
+pub fn by_processor<T: Parts>(
+    args: &DiffArgs,
+    files: &Files,
+    make: &impl Fn(&CostTable, Option<u32>) -> T,
+) -> anyhow::Result<Recordings<T>> {
     if args.cpu.is_some() {
         bail!("--sort cpu reads one processor after the other; leave --cpu out");
     }
-    let mut all = Recordings::read(args, files, |_, table| Ledger::by_keys(table, &args.sort, "-1"))?;
+    let mut all = Recordings::read(args, files, |_, table| make(table, None))?;
     let paths = files.baseline.iter().chain(files.columns.iter().flatten());
     for (number, (path, recording)) in paths.zip(all.all_mut()).enumerate() {
-        let reading = args.for_file(path, number)?;
-        split_by_processor(args, &reading, recording)?;
+        split_by_processor(&args.for_file(path, number)?, recording, make)?;
     }
     Ok(all)
 }
 
-fn split_by_processor(args: &DiffArgs, reading: &ProfileArgs, recording: &mut Recording<Ledger>) -> anyhow::Result<()> {
+fn split_by_processor<T: Parts>(
+    reading: &ProfileArgs,
+    recording: &mut Recording<T>,
+    make: &impl Fn(&CostTable, Option<u32>) -> T,
+) -> anyhow::Result<()> {
     let of = |processors: String| ProfileArgs { cpu: Some(processors), ..reading.clone() };
     let samples = |_: &Loaded, table: &CostTable| table.total().samples;
     // An error here means that the samples do not say it.
     let Ok(known) = Recording::read(&of(format!("0-{LAST_PROCESSOR}")), false, false, &samples) else { return Ok(()) };
     let mut left: u64 = known.metrics.iter().map(|(_, samples)| samples).sum();
-    recording.metrics.iter_mut().for_each(|(_, ledger)| ledger.clear());
-    for processor in (0..=LAST_PROCESSOR).map(|number| number.to_string()) {
+    recording.metrics.iter_mut().for_each(|(_, sum)| sum.clear());
+    for processor in 0..=LAST_PROCESSOR {
         if left == 0 {
             break;
         }
-        let keep = |loaded: &Loaded, table: &CostTable| {
-            (samples(loaded, table), Ledger::by_keys(table, &args.sort, &processor))
-        };
-        for (metric, (samples, ledger)) in Recording::read(&of(processor.clone()), false, false, &keep)?.metrics {
+        let keep = |loaded: &Loaded, table: &CostTable| (samples(loaded, table), make(table, Some(processor)));
+        let part = Recording::read(&of(processor.to_string()), false, false, &keep);
+        for (metric, (samples, part)) in part.map(|part| part.metrics).unwrap_or_default() {
             left = left.saturating_sub(samples);
             if let Some((_, sum)) = recording.metrics.iter_mut().find(|(name, _)| *name == metric) {
-                sum.append(ledger);
+                sum.add(part);
             }
         }
     }

@@ -1,0 +1,7 @@
+//! `heatline diff`: its own numbers, and with `--perf` those of `perf diff`.
+
+mod numbers;
+mod printed;
+mod programs;
+mod recorded;
+mod review;

@@ -1,0 +1,118 @@
+//! Programs with functions to be sampled, recordings that are written by hand, and both commands run on them.
+
+use crate::lab::{heatline, perf};
+use crate::writer::{Order, USER, Writer};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Where the program and the library lie in the process of a recording that is written by hand.
+const BASES: [(&str, u64); 2] = [("app", 0x5500_0000_0000), ("libx", 0x7f00_0000_0000)];
+
+/// How many samples of a function, and the weight of each.
+pub type Hits<'a> = (&'a str, u64, u64);
+
+/// A folder with a program `app` of functions fn1 to fn6 and a library `libx` of g1.
+pub struct Programs {
+    folder: TempDir,
+    addresses: BTreeMap<String, u64>,
+}
+
+impl Programs {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let function =
+            |name: &str| format!("__attribute__((noipa)) int {name}(int x) {{ return x * x + {}; }}\n", name.len());
+        let app: String = (1..=6).map(|n| function(&format!("fn{n}"))).collect();
+        std::fs::write(folder.path().join("app.c"), app + "int main(void) { return fn1(2); }\n").expect("a file");
+        std::fs::write(folder.path().join("x.c"), function("g1")).expect("a file");
+        let mut programs = Programs { folder, addresses: BTreeMap::new() };
+        programs.run(Command::new("gcc").args(["-O1", "-g", "app.c", "-o", "app"]));
+        programs.run(Command::new("gcc").args(["-O1", "-g", "-shared", "-fPIC", "x.c", "-o", "libx"]));
+        for (file, base) in BASES {
+            for line in programs.run(Command::new("nm").arg(file)).lines() {
+                if let [address, "T", name] = line.split(' ').collect::<Vec<_>>()[..] {
+                    let address = base + u64::from_str_radix(address, 16).expect("hex");
+                    programs.addresses.insert(name.to_owned(), address);
+                }
+            }
+        }
+        programs
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn run(&self, command: &mut Command) -> String {
+        let output = command.current_dir(self.folder.path()).output().expect("an installed program");
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Writes a recording with these samples; those of the library are of another process.
+    pub fn write(&self, name: &str, hits: &[Hits<'_>]) {
+        self.write_with(Writer::new(Order::Little), name, hits);
+    }
+
+    /// The same into a file that is begun already.
+    pub fn write_with(&self, mut writer: Writer, name: &str, hits: &[Hits<'_>]) {
+        for (pid, comm) in [(100, "app"), (200, "other")] {
+            writer.comm(pid, pid, comm, 0, 1);
+            for (file, base) in BASES {
+                let path = self.path(file);
+                writer.mmap(pid, [base, 0x10000, 0], path.to_str().expect("a plain path"), 1, 2);
+            }
+        }
+        let mut time = 1000;
+        for &(function, samples, weight) in hits {
+            let pid = if function == "g1" { 200 } else { 100 };
+            let address = self.addresses[function] + 1;
+            for _ in 0..samples {
+                writer.sample((pid, pid), time, weight, &[USER, address]);
+                time += 1;
+            }
+        }
+        std::fs::write(self.path(name), writer.file(&[])).expect("a file");
+    }
+
+    /// A, B and C of the worked examples.
+    pub fn write_examples(&self) {
+        self.write("A", &[("fn1", 50, 100), ("fn2", 30, 100), ("fn3", 15, 100), ("fn4", 5, 100)]);
+        self.write("B", &[("fn1", 40, 100), ("fn2", 60, 100), ("fn4", 20, 100), ("fn5", 80, 100)]);
+        self.write("C", &[("fn1", 10, 100), ("fn3", 10, 100), ("fn6", 20, 50), ("g1", 20, 100)]);
+    }
+
+    /// The JSON of a comparison, which must succeed or end because of its limit.
+    #[track_caller]
+    pub fn diff(&self, arguments: &[&str]) -> Value {
+        let output = heatline(self.root(), &[&["diff", "--format", "json"], arguments].concat());
+        assert!(output.status.code() <= Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+}
+
+/// What `heatline diff --perf` prints, which must be what `perf diff` prints.
+#[track_caller]
+pub fn as_perf(folder: &Path, arguments: &[&str]) -> String {
+    let output = heatline(folder, &[&["diff", "--perf", "-f"], arguments].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let ours = String::from_utf8(output.stdout).expect("text");
+    let mut command = perf();
+    let output = command.args(["diff", "-f"]).args(arguments).current_dir(folder).output().expect("perf is installed");
+    let theirs = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(ours, theirs, "{arguments:?}");
+    ours
+}
+
+/// The rows of a table that perf prints with this separator, as cells.
+pub fn cells(table: &str, separator: char) -> Vec<Vec<&str>> {
+    let rows = table.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    rows.map(|line| line.split(separator).map(str::trim).collect()).collect()
+}

@@ -1,0 +1,170 @@
+//! One program in two versions in two folders, recorded here: every option beside perf, and our own rows.
+
+use super::programs::as_perf;
+use crate::lab::{heatline, perf};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A version of the program: its functions in this order, each with the turns of its loop.
+fn source(functions: &[(&str, u32)]) -> String {
+    let mut text = "volatile unsigned sink;\n".to_owned();
+    for (name, turns) in functions {
+        text += &format!(
+            "__attribute__((noipa)) void {name}(void) {{\n    for (unsigned i = 0; i < {turns}; i++)\n        sink = \
+             sink * 16777619u + i; // {name}\n}}\n"
+        );
+    }
+    let calls: String = functions.iter().map(|(name, _)| format!("        {name}();\n")).collect();
+    text + &format!("int main(void) {{\n    for (int i = 0; i < 700; i++) {{\n{calls}    }}\n    return 0;\n}}\n")
+}
+
+fn record(folder: &Path, functions: &[(&str, u32)]) {
+    std::fs::create_dir(folder).expect("a new folder");
+    std::fs::write(folder.join("app.c"), source(functions)).expect("a file");
+    let run = |command: &mut Command| {
+        let output = command.current_dir(folder).output().expect("an installed program");
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    // Linked statically, so that hardly a sample is outside of it.
+    let flags = ["-g", "-O1", "-static", "-falign-functions=64", "-falign-loops=64"];
+    run(Command::new("gcc").args(flags).args(["app.c", "-o", "app"]));
+    let options =
+        ["record", "-q", "-N", "-e", "cpu-clock:u", "-c", "1000000", "--sample-cpu", "-o", "perf.data", "./app"];
+    run(perf().args(options));
+}
+
+/// Two folders: functions have moved, `third` was removed, `fifth` is new, `second` and `fourth` take longer.
+fn two_versions() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let old = [("first", 50_000), ("second", 30_000), ("third", 15_000), ("fourth", 5_000)];
+    let new = [("fifth", 60_000), ("fourth", 20_000), ("second", 50_000), ("first", 50_000)];
+    record(&folder.path().join("old"), &old);
+    record(&folder.path().join("new"), &new);
+    folder
+}
+
+#[test]
+fn every_option_prints_as_perf_prints_it() {
+    let folder = two_versions();
+    std::fs::write(folder.path().join("names"), "first\nsecond\n").unwrap();
+    // Loader and kernel entries that perf names in other ways are left out by the module.
+    let options = [
+        "",
+        "-c delta",
+        "-c delta-abs",
+        "-c ratio",
+        "-c wdiff:1,2",
+        "-c wdiff:3,-1",
+        "-o 0",
+        "-o 1",
+        "-b",
+        "-p",
+        "-F",
+        "-p -F -c ratio",
+        "-b -p -F",
+        "-t ;",
+        "-t , -c ratio",
+        "-q",
+        "-q -v",
+        "-v",
+        "-m",
+        "-S first,fourth",
+        "-S first",
+        "-S beef,first",
+        "-S add",
+        "-C app",
+        "-C none",
+        "-s symbol",
+        "-s dso",
+        "-s comm",
+        "-s pid",
+        "-s pid,comm,symbol",
+        "-s cpu",
+        "-s cpu,symbol -t ;",
+        "-s parent",
+        "-s srcline",
+        "-s srcline,symbol",
+        "-s dso,symbol",
+        "--percentage relative -S first,second",
+        "--percentage absolute -S first,second",
+        "-S file://names",
+        "-d app,other",
+        "--cpu 0",
+        "--cpu 0-3",
+        "--time 0,1",
+        "--pid 1",
+        "--tid 1",
+    ];
+    for options in options {
+        let options: Vec<&str> = options.split(' ').filter(|word| !word.is_empty()).collect();
+        let of_app: &[&str] = if options.contains(&"-d") { &[] } else { &["-d", "app"] };
+        as_perf(folder.path(), &[&options[..], of_app, &["old/perf.data", "new/perf.data"]].concat());
+    }
+    std::fs::rename(folder.path().join("old/perf.data"), folder.path().join("new/perf.data.old")).unwrap();
+    as_perf(&folder.path().join("new"), &["-d", "app", "-s", "symbol"]);
+    as_perf(&folder.path().join("new"), &["-d", "app", "-s", "symbol", "perf.data"]);
+}
+
+fn diff(folder: &Path, arguments: &[&str]) -> Value {
+    let output = heatline(folder, &[&["diff", "--format", "json"], arguments].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn moved_lines_are_the_same_lines() {
+    let folder = two_versions();
+    let document = diff(folder.path(), &["old/perf.data", "new/perf.data", "--by", "line"]);
+    let text = std::fs::read_to_string(folder.path().join("new/app.c")).unwrap();
+    let old_text = std::fs::read_to_string(folder.path().join("old/app.c")).unwrap();
+    let line_of = |text: &str, name: &str| text.lines().position(|line| line.contains(&format!("// {name}")));
+    let row = |name: &str| {
+        let removed = line_of(&text, name).is_none();
+        let line = line_of(if removed { &old_text } else { &text }, name).unwrap() + 1;
+        let rows = document["rows"].as_array().unwrap().iter();
+        let is_it = |row: &&Value| row["line"] == line && (row["status"] == "removed") == removed;
+        rows.filter(is_it).find(|row| row["file"].as_str().is_some_and(|file| file.ends_with("app.c"))).unwrap().clone()
+    };
+    let delta = |name: &str| row(name)["new"][0]["delta"].as_f64().unwrap();
+    for name in ["first", "second", "fourth"] {
+        assert_eq!((&row(name)["status"], &row(name)["paired_by"]), (&"both".into(), &"content".into()), "{name}");
+    }
+    assert_eq!((row("third")["status"].as_str(), row("fifth")["status"].as_str()), (Some("removed"), Some("new")));
+    assert!(delta("fifth") > 20.0 && delta("third") < -8.0 && delta("first") < -10.0 && delta("fourth") > 3.0);
+    assert_eq!(row("fifth")["new"][0]["significant"], true);
+    // Without the baseline's text the lines are found by their functions.
+    std::fs::remove_file(folder.path().join("old/app.c")).unwrap();
+    std::fs::remove_file(folder.path().join("new/app.c")).unwrap();
+    let document = diff(folder.path(), &["old/perf.data", "new/perf.data", "--by", "line"]);
+    let rows = document["rows"].as_array().unwrap();
+    let line = line_of(&text, "first").unwrap() + 1;
+    let first = rows.iter().find(|row| row["line"] == line && row["status"] == "both").unwrap();
+    assert_eq!(first["paired_by"], "function-offset");
+    assert!(first["new"][0]["delta"].as_f64().unwrap() < -10.0);
+}
+
+/// The rows that are taken for changed between two recordings of functions that only swapped places.
+fn swapped(by: &str) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    record(&folder.path().join("old"), &[("first", 50_000), ("second", 30_000), ("third", 20_000)]);
+    record(&folder.path().join("new"), &[("third", 20_000), ("first", 50_000), ("second", 30_000)]);
+    let document = diff(folder.path(), &["old/perf.data", "new/perf.data", "--by", by]);
+    let rows = document["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["status"] == "both" && row["baseline"]["percent"].as_f64() > Some(25.0)));
+    rows.iter().filter(|row| row["new"][0]["significant"] == true).cloned().collect()
+}
+
+#[test]
+fn functions_that_only_swap_places_are_within_noise() {
+    // One in twenty comparisons of equal programs may take something for real.
+    for by in ["function", "line"] {
+        let mut flagged = Vec::new();
+        let is_noise = (0..3).any(|_| {
+            flagged = swapped(by);
+            flagged.is_empty()
+        });
+        assert!(is_noise, "{flagged:?}");
+    }
+}
