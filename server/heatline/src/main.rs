@@ -14,7 +14,6 @@ mod settings;
 mod sources;
 mod storage;
 mod symbol_path;
-mod texts;
 mod watch;
 
 fn main() -> std::process::ExitCode {

@@ -4,7 +4,6 @@
 //! line and an editor show of a difference. Statistics are those of [`crate::statistics`]: Newcombe's interval, a p-value
 //! per row, corrected over all rows that have enough samples.
 
-mod alignment;
 mod keys;
 mod ledger;
 mod names;

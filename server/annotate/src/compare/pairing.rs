@@ -4,10 +4,10 @@
 //! lines of its sources, by the difference of the two texts where both are known, else by the function and the
 //! distance from its beginning. Never by the number of the line alone.
 
-use super::alignment::Alignment;
 use super::ledger::{Entry, Ledger, Place};
 use super::names::without_clone_suffix;
 use crate::path::{comparison_key, components, folds_case, is_windows};
+use crate::placement::{Comparison, LineMap, Placement};
 use crate::table::By;
 use heatline_profile::Identity;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -290,20 +290,30 @@ struct Lines {
 enum TextPair {
     Same,
     /// With the words of the old lines.
-    Aligned(Alignment, Vec<String>),
+    Placed(LineMap, Vec<String>),
 }
 
 impl Lines {
     fn new(ledger: &Ledger, main: &Ledger, is_reference: bool, modules: &ModuleNames) -> Self {
         let files = FileMap::new(ledger, main);
+        let mut lines: Vec<Vec<NonZeroU32>> = vec![Vec::new(); ledger.files.len()];
+        for entry in &ledger.entries {
+            if let (Some(file), Some(line)) = (entry.file, entry.place.line) {
+                lines[file as usize].push(line);
+            }
+        }
         let texts = (0..ledger.files.len()).map(|at| {
             let (old, new) = (&ledger.files[at], &main.files[files.of[at]? as usize]);
             if old.checksum.is_some() && old.checksum == new.checksum {
                 return Some(TextPair::Same);
             }
             let (old, new) = (old.text.as_ref()?, new.text.as_ref()?);
+            if old == new {
+                return Some(TextPair::Same);
+            }
+            let placed = Comparison::new(old, new, lines[at].iter().copied());
             let words = || old.lines().map(|line| line.trim().to_owned()).collect();
-            Some(if old == new { TextPair::Same } else { TextPair::Aligned(Alignment::new(old, new), words()) })
+            placed.is_sure().then(|| TextPair::Placed(placed.map, words()))
         });
         let mut starts: HashMap<(Option<String>, String), Vec<(u32, NonZeroU32)>> = HashMap::new();
         for start in &main.starts {
@@ -320,20 +330,12 @@ impl Lines {
         }
         match &self.texts[file as usize] {
             Some(TextPair::Same) => Some((Found::Line(line, None), Pairing::Content)),
-            Some(TextPair::Aligned(alignment, words)) => {
-                let found = match alignment.find(line) {
-                    Some(now) => Found::Line(now, None),
-                    // A line that was edited stands where its function has a line that is not of the old text.
-                    None => match self.by_offset(entry, file) {
-                        Some((Found::Line(now, Some(to)), pairing))
-                            if Some(to) == self.files.of[file as usize] && alignment.is_fresh(now) =>
-                        {
-                            return Some((Found::Line(now, None), pairing));
-                        }
-                        _ => Found::Removed(words.get(line.get() as usize - 1).cloned().unwrap_or_default()),
-                    },
-                };
-                Some((found, Pairing::Content))
+            Some(TextPair::Placed(map, words)) => {
+                let (now, placement) = map.find(line)?;
+                let now = NonZeroU32::new(now.checked_add(1)?)?;
+                let words = || words.get(line.get() as usize - 1).cloned().unwrap_or_default();
+                let gone = placement == Placement::Gone;
+                Some((if gone { Found::Removed(words()) } else { Found::Line(now, None) }, Pairing::Content))
             }
             None => self.by_offset(entry, file),
         }

@@ -78,6 +78,12 @@ impl BaseTexts {
         self.texts.get(&file)
     }
 
+    /// The text of any file of the profile, if it is known to be the right one.
+    pub fn verified(&self, loaded: &Loaded, file: FileId) -> Option<Arc<str>> {
+        let stands = loaded.sources.same_file().get(file.0 as usize).copied().unwrap_or(file);
+        self.get(stands).filter(|base| base.is_verified()).map(|base| base.text.clone())
+    }
+
     /// Where a file is that was renamed in version control since.
     pub fn renamed(&self, file: FileId) -> Option<&Path> {
         self.renamed.get(&file).map(PathBuf::as_path)

@@ -89,7 +89,7 @@ impl Job {
         let baseline = match (&self.wish.baseline, &self.baseline) {
             (Some(_), Some(kept)) => Some(kept.clone()),
             (Some(path), None) => match self.load(path, (end, 100)) {
-                Ok(kept) => Some(kept),
+                Ok(kept) => Some(self.with_bases(kept)),
                 Err(error) if self.cancelled.load(Ordering::Relaxed) => return Err(error),
                 Err(error) => {
                     remark = Some(format!("the baseline cannot be used: {error:#}"));

@@ -5,7 +5,6 @@ use super::texts::LineText;
 use crate::base_text::Bases;
 use crate::load::Loaded;
 use crate::settings::{self, Settings};
-use crate::texts::text_as_built;
 use anyhow::anyhow;
 use heatline_annotate::{
     Against, AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Metric, Selection,
@@ -26,6 +25,13 @@ pub struct Kept {
     pub loaded: Arc<Loaded>,
     /// The texts it was built from that were at hand; absent of a baseline.
     pub bases: Option<Arc<Bases>>,
+}
+
+impl Kept {
+    /// The text that a file had when the recorded program was built, if it was at hand.
+    fn text_as_built(&self, file: FileId) -> Option<Arc<str>> {
+        self.bases.as_ref()?.texts.verified(&self.loaded, file)
+    }
 }
 
 /// What is shown. Immutable; another metric, baseline or profile is another one.
@@ -97,9 +103,8 @@ impl Shown {
         };
         let others = sampled(profile).filter(|other| *other != chosen.event);
         let others = others.map(|other| Arc::new(self::table(&kept.loaded, Metric::sum(other), settings)));
-        let loaded_before = baseline.as_ref().map_or(&kept.loaded, |old| &old.loaded);
-        let text_before = |file| text_as_built(loaded_before, file).map(Arc::from);
-        let text_now = |file| text_as_built(&kept.loaded, file).map(Arc::from);
+        let text_before = |file| baseline.as_ref()?.text_as_built(file);
+        let text_now = |file| kept.text_as_built(file);
         let against = old.map(|table| Against { table, text_before: &text_before, text_now: &text_now });
         let annotations = Annotations::new(table.clone(), against, options).with_others(others);
         let metrics = Metric::all(profile).into_iter().map(|metric| (metric.id(profile), metric.unit(profile)));

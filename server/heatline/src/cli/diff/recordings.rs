@@ -1,19 +1,20 @@
 //! Reading the recordings that are compared. Only what the comparison needs is kept of each, so that memory does not
 //! grow with their number.
 
-use super::options::{DiffArgs, Files};
+use super::options::{DiffArgs, Files, Kind};
+use crate::base_text::BaseTexts;
 use crate::cli::options::ProfileArgs;
 use crate::cli::output::{self, say};
 use crate::cli::progress::Bar;
 use crate::cli::session::refuse_impossible_filters;
 use crate::load::{Loaded, load};
-use crate::texts::text_as_built;
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
 use heatline_annotate::{CostTable, Metric, Selection};
 use heatline_profile::{EventId, Profile, ProfileKind, Sampling};
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// One recording: what it is, and what is kept of each of its metrics.
 pub struct Recording<T> {
@@ -229,7 +230,8 @@ pub fn ledgers(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledg
     let measure = if args.inclusive { Measure::Inclusive } else { Measure::Exclusive };
     Recordings::read(args, files, |loaded, table| {
         if args.sort.is_empty() {
-            let text_of = |file| text_as_built(loaded, file).map(Arc::from);
+            let texts = if args.by == Kind::Line { texts(loaded) } else { BaseTexts::default() };
+            let text_of = |file| texts.verified(loaded, file);
             Ledger::of(table, args.by.by(), measure, &text_of)
         } else {
             Ledger::by_keys(table, &args.sort, "")
@@ -239,6 +241,14 @@ pub fn ledgers(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledg
 
 /// No machine has processors beyond this number.
 const LAST_PROCESSOR: u32 = 4095;
+
+/// The texts that a program was built from: what is at hand, else what version control has.
+fn texts(loaded: &Loaded) -> BaseTexts {
+    let never = AtomicBool::new(false);
+    let mut texts = BaseTexts::at_hand(loaded, &never);
+    texts.search(loaded, &HashMap::new(), &never);
+    texts
+}
 
 /// What can be read in parts.
 pub trait Parts {
