@@ -92,7 +92,6 @@ fn every_option_prints_as_perf_prints_it() {
         "-S file://names",
         "-d app,other",
         "--cpu 0",
-        "--cpu 0-3",
         "--time 0,1",
         "--pid 1",
         "--tid 1",

@@ -283,6 +283,8 @@ struct Lines {
     texts: Vec<Option<TextPair>>,
     /// Where functions of the reference begin, by module and name without marks of clones.
     starts: HashMap<(Option<String>, String), Vec<(u32, NonZeroU32)>>,
+    /// The same by file, ascending.
+    starts_of_file: HashMap<u32, Vec<(NonZeroU32, String)>>,
     modules: Vec<Option<String>>,
     files: FileMap,
 }
@@ -316,12 +318,15 @@ impl Lines {
             placed.is_sure().then(|| TextPair::Placed(placed.map, words()))
         });
         let mut starts: HashMap<(Option<String>, String), Vec<(u32, NonZeroU32)>> = HashMap::new();
+        let mut starts_of_file: HashMap<u32, Vec<(NonZeroU32, String)>> = HashMap::new();
         for start in &main.starts {
             let key = (modules.name(main, start.module), without_clone_suffix(&start.name).to_owned());
+            starts_of_file.entry(start.file).or_default().push((start.line, key.1.clone()));
             starts.entry(key).or_default().push((start.file, start.line));
         }
+        starts_of_file.values_mut().for_each(|starts| starts.sort());
         let names = (0..ledger.modules.len() as u32).map(|module| modules.name(ledger, module));
-        Lines { is_reference, texts: texts.collect(), starts, modules: names.collect(), files }
+        Lines { is_reference, texts: texts.collect(), starts, starts_of_file, modules: names.collect(), files }
     }
 
     fn find(&self, entry: &Entry, file: u32, line: NonZeroU32) -> Option<(Found, Pairing)> {
@@ -334,11 +339,22 @@ impl Lines {
                 let (now, placement) = map.find(line)?;
                 let now = NonZeroU32::new(now.checked_add(1)?)?;
                 let words = || words.get(line.get() as usize - 1).cloned().unwrap_or_default();
-                let gone = placement == Placement::Gone;
+                // A line that was edited is still the line if it is of the same function.
+                let foreign = placement == Placement::Changed && !self.is_of_owner(entry, file, now);
+                let gone = placement == Placement::Gone || foreign;
                 Some((if gone { Found::Removed(words()) } else { Found::Line(now, None) }, Pairing::Content))
             }
             None => self.by_offset(entry, file),
         }
+    }
+
+    /// Whether the function that a line of the reference is of is the one that a row is of, as far as is known.
+    fn is_of_owner(&self, entry: &Entry, file: u32, line: NonZeroU32) -> bool {
+        let (Some((name, _)), Some(file)) = (&entry.owner, self.files.of[file as usize]) else { return true };
+        let Some(starts) = self.starts_of_file.get(&file) else { return true };
+        let above = starts.partition_point(|(start, _)| *start <= line);
+        let owner = above.checked_sub(1).and_then(|at| starts.get(at));
+        owner.is_none_or(|(_, owner)| owner == without_clone_suffix(name))
     }
 
     fn by_offset(&self, entry: &Entry, file: u32) -> Option<(Found, Pairing)> {

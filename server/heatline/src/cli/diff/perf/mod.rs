@@ -47,13 +47,14 @@ pub fn run(args: &DiffArgs, files: &Files) -> anyhow::Result<()> {
 impl Wish {
     fn of(args: &DiffArgs) -> anyhow::Result<Self> {
         let reading = args.for_file(Path::new(""), 0)?;
+        let symbols = keys::names(&args.symbol_names()?).len();
         let usual = [SortKey::Dso, SortKey::Symbol];
         let sort = if args.sort.is_empty() { &usual[..] } else { &args.sort };
         // A key that is the same in all rows is not shown, unless none would be left.
         let same = |key: &SortKey| match key {
             SortKey::Comm => reading.comm.len() == 1,
             SortKey::Dso => reading.dso.len() == 1,
-            SortKey::Symbol => reading.symbol.len() == 1,
+            SortKey::Symbol => symbols == 1,
             _ => false,
         };
         let all_same = sort.iter().all(same);
