@@ -398,7 +398,7 @@ impl Builder<'_> {
             let delta = self.differences.and_then(|differences| differences.of_functions(id, &functions, pair));
             let inclusive = table.has_inclusive().then(|| table.cost(pair.inclusive));
             let exclusive = table.cost(pair.exclusive);
-            let view = 
+            let view =
                 FunctionView { line, functions, exclusive, inclusive, delta, extra, times: times.get(id).copied() };
             files.entry(file).or_default().functions.push(view);
         }

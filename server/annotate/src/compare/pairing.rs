@@ -13,6 +13,12 @@ use heatline_profile::Identity;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
 
+/// A function's module and name.
+type FunctionKey = (Option<String>, String);
+
+/// A file's number and a line of it.
+type FileLine = (u32, NonZeroU32);
+
 /// By what two rows were found to be one place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Pairing {
@@ -141,7 +147,7 @@ impl ModuleNames {
 }
 
 /// Names of several functions of one module in one recording: the file has to tell them apart.
-fn ambiguous_names(ledgers: &[&Ledger], modules: &ModuleNames) -> HashSet<(Option<String>, String)> {
+fn ambiguous_names(ledgers: &[&Ledger], modules: &ModuleNames) -> HashSet<FunctionKey> {
     let mut ambiguous = HashSet::new();
     for ledger in ledgers {
         let mut files: HashMap<(Option<u32>, &str), Option<u32>> = HashMap::new();
@@ -163,7 +169,7 @@ struct Context<'a> {
     main: &'a Ledger,
     modules: &'a ModuleNames,
     files: &'a FileMap,
-    ambiguous: &'a HashSet<(Option<String>, String)>,
+    ambiguous: &'a HashSet<FunctionKey>,
 }
 
 impl Context<'_> {
@@ -282,7 +288,7 @@ struct Lines {
     /// By file: how its text became that of the reference, where both are known.
     texts: Vec<Option<TextPair>>,
     /// Where functions of the reference begin, by module and name without marks of clones.
-    starts: HashMap<(Option<String>, String), Vec<(u32, NonZeroU32)>>,
+    starts: HashMap<FunctionKey, Vec<FileLine>>,
     /// The same by file, ascending.
     starts_of_file: HashMap<u32, Vec<(NonZeroU32, String)>>,
     modules: Vec<Option<String>>,
@@ -317,7 +323,7 @@ impl Lines {
             let words = || old.lines().map(|line| line.trim().to_owned()).collect();
             placed.is_sure().then(|| TextPair::Placed(placed.map, words()))
         });
-        let mut starts: HashMap<(Option<String>, String), Vec<(u32, NonZeroU32)>> = HashMap::new();
+        let mut starts: HashMap<FunctionKey, Vec<FileLine>> = HashMap::new();
         let mut starts_of_file: HashMap<u32, Vec<(NonZeroU32, String)>> = HashMap::new();
         for start in &main.starts {
             let key = (modules.name(main, start.module), without_clone_suffix(&start.name).to_owned());
@@ -375,7 +381,7 @@ fn pair_leftovers(
     ledgers: &[&Ledger],
     columns: &[usize],
     keyed: &[Vec<(Key, Pairing)>],
-    ambiguous: &HashSet<(Option<String>, String)>,
+    ambiguous: &HashSet<FunctionKey>,
 ) {
     let mut groups: HashMap<Key, BTreeSet<u32>> = HashMap::new();
     let mut present: HashSet<(usize, u32)> = HashSet::new();

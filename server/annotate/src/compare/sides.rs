@@ -95,7 +95,7 @@ impl Side {
 
     /// The row of one run that has this tally of it, which several of its entries add up to.
     pub(crate) fn of_tally(ledger: &Ledger, tally: Tally) -> Self {
-        let cost = Cost { weight: tally.weight, percent: None, samples: tally.samples };
+        let cost = Cost { weight: tally.weight, samples: tally.samples, ..Cost::default() };
         Side::of(&[Run { ledger, cost }])
     }
 

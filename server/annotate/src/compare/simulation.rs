@@ -37,7 +37,7 @@ fn draw(numbers: &mut Numbers, shares: &[f64], samples: u64) -> Ledger {
         function: None,
         linkage: Some(format!("f{id}")),
         owner: None,
-        cost: Cost { weight: Weight(hits), percent: None, samples: hits },
+        cost: Cost { weight: Weight(hits), samples: hits, ..Cost::default() },
     };
     Ledger {
         by: Some(By::Function),

@@ -3,8 +3,8 @@
 use super::options::{DiffArgs, Kind};
 use super::result::Outcome;
 use crate::cli::output::{LONGEST_NAME, Table, colour, from_here};
-use heatline_annotate::short_name;
 use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Pairing, Status};
+use heatline_annotate::short_name;
 use heatline_annotate::text::{points, samples};
 use heatline_profile::round;
 use std::io::{self, Write};
@@ -120,7 +120,12 @@ fn cells(args: &DiffArgs, outcome: &Outcome, row: &ComparedRow) -> Vec<String> {
     let place = &row.place;
     if outcome.sort.is_empty() {
         let mark = if row.pairing == Pairing::Name { "~ " } else { "" };
-        cells.push(place.function.as_deref().map_or_else(String::new, |name| format!("{mark}{}", short_name(name, LONGEST_NAME))));
+        cells.push(
+            place
+                .function
+                .as_deref()
+                .map_or_else(String::new, |name| format!("{mark}{}", short_name(name, LONGEST_NAME))),
+        );
         cells.push(match (&place.file, place.line) {
             (Some(file), Some(line)) => format!("{}:{line}", from_here(file)),
             (Some(file), None) => from_here(file),
