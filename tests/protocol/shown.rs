@@ -310,3 +310,108 @@ fn a_load_can_be_cancelled_and_what_was_shown_stays() {
     assert_eq!(client.hints(&uri), before);
     assert_eq!(client.end().code(), Some(0));
 }
+
+/// The significance of each function as both sides have it: by name, points and verdict.
+fn verdicts<'a>(rows: impl Iterator<Item = (&'a Value, &'a Value)>) -> Vec<(String, String, bool)> {
+    let mut verdicts: Vec<(String, String, bool)> = rows
+        .filter_map(|(name, delta)| {
+            let points = delta["pp"].as_f64().or(delta["delta"].as_f64())?;
+            Some((name.as_str()?.to_owned(), format!("{points:.6}"), delta["significant"].as_bool()?))
+        })
+        .collect();
+    verdicts.sort();
+    verdicts
+}
+
+#[test]
+fn the_editor_and_the_command_line_agree_on_what_changed() {
+    let workspace = Workspace::new();
+    std::fs::copy(workspace.path("perf.data"), workspace.path("perf.data.old")).unwrap();
+    replace_recording(&workspace);
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    execute(&mut client, "baseline", &json!(["perf.data.old"]));
+    client.status("ready");
+    for by in ["function", "line"] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_heatline"))
+            .args(["diff", "--format", "json", "--by", by])
+            .current_dir(workspace.root())
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = document["rows"].as_array().unwrap().iter();
+        let ours =
+            verdicts(rows.filter(|row| row["new"][0]["delta"] != 0.0).map(|row| (&row["function"], &row["new"][0])));
+        let ask = |client: &mut Client, order: &str| {
+            client.call("heatline/hotspots", json!({ "by": by, "order": order, "limit": 10_000 }))["rows"].clone()
+        };
+        let (up, down) = (ask(&mut client, "regression"), ask(&mut client, "improvement"));
+        let rows = up.as_array().unwrap().iter().chain(down.as_array().unwrap());
+        let theirs = verdicts(rows.map(|row| (&row["name"], &row["delta"])));
+        assert!(theirs.len() > 5 && theirs.iter().any(|(_, _, significant)| !significant));
+        if by == "function" {
+            assert_eq!(theirs, ours);
+        } else {
+            // A line of the command line is of one module; rows without a line are none of the editor's.
+            assert!(theirs.iter().all(|row| ours.contains(row)), "{theirs:?} of {ours:?}");
+        }
+    }
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn removed_functions_are_improvements_without_a_place() {
+    let workspace = Workspace::new();
+    std::fs::copy(workspace.path("perf.data"), workspace.path("perf.data.old")).unwrap();
+    replace_recording(&workspace);
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    assert_eq!(client.call("heatline/status", Value::Null)["baselineOnOffer"], json!(workspace.path("perf.data.old")));
+    execute(&mut client, "baseline", &json!(["perf.data.old"]));
+    client.status("ready");
+    let question = json!({ "by": "line", "order": "improvement", "limit": 10_000 });
+    let rows = client.call("heatline/hotspots", question)["rows"].clone();
+    let removed: Vec<&Value> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["exclusive"]["samples"] == 0 && row["placement"] == "gone")
+        .collect();
+    assert!(!removed.is_empty());
+    for row in removed {
+        assert!(row["delta"]["pp"].as_f64().unwrap() < 0.0 && row.get("location").is_none());
+        assert!(row["text"].as_str().unwrap().starts_with("removed · Δ −"), "{row}");
+    }
+    // None of them costs anything now.
+    let hot = client.call("heatline/hotspots", json!({ "by": "line", "order": "inclusive", "limit": 10_000 }))["rows"]
+        .clone();
+    assert!(hot.as_array().unwrap().iter().all(|row| row["placement"] != "gone"));
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
+fn recording_again_refreshes_the_differences() {
+    let workspace = Workspace::new();
+    std::fs::copy(workspace.path("perf.data"), workspace.path("base.data")).unwrap();
+    let mut client = Client::begin(&workspace.root(), able());
+    client.notify("initialized", json!({}));
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    execute(&mut client, "baseline", &json!(["base.data"]));
+    client.status("ready");
+    assert!(client.hints(&uri).iter().all(|(.., label)| label.ends_with("Δ +0.0 pp")));
+    let hover = |client: &mut Client| {
+        let position = json!({ "line": HOTTEST, "character": 0 });
+        let asked = json!({ "textDocument": { "uri": uri }, "position": position });
+        client.call("textDocument/hover", asked)["contents"]["value"].as_str().unwrap().to_owned()
+    };
+    let text = hover(&mut client);
+    assert!(
+        text.contains("Δ +0.0 pp against 49.9 % (659 samples) in the baseline") && text.contains("within noise"),
+        "{text}"
+    );
+    client.said.clear();
+    replace_recording(&workspace);
+    client.until(|client| (client.count("workspace/inlayHint/refresh") > 0).then_some(()));
+    client.status("ready");
+    assert!(client.hints(&uri).iter().any(|(.., label)| label.contains('Δ') && !label.ends_with("+0.0 pp")));
+    assert!(hover(&mut client).contains("against 49.9 % (659 samples) in the baseline"));
+    assert_eq!(client.end().code(), Some(0));
+}

@@ -32,7 +32,11 @@ function profileActions(status: Status, annotationsShown: boolean): ActionItem[]
     { label: '$(pin) Freeze the profile as baseline', command: 'heatline.freezeBaseline' },
   ];
   if (status.baseline !== null) {
-    actions.push({ label: '$(discard) Clear the baseline', command: 'heatline.clearBaseline' });
+    actions.push(
+      { label: '$(arrow-up) Show regressions…', command: 'heatline.showRegressions' },
+      { label: '$(arrow-down) Show improvements…', command: 'heatline.showImprovements' },
+      { label: '$(discard) Clear the baseline', command: 'heatline.clearBaseline' },
+    );
   }
   actions.push(
     { label: '$(refresh) Read the profile again', command: 'heatline.refresh' },

@@ -18,7 +18,10 @@ export function hotspotItems(rows: readonly Hotspot[]): HotspotItem[] {
   }));
 }
 
-function place({ location, module }: Hotspot): string {
+function place({ location, module, placement }: Hotspot): string {
+  if (location == null && placement === 'gone') {
+    return `${module}, not there any more`;
+  }
   if (location == null) {
     return `${module}, no source here`;
   }

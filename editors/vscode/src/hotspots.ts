@@ -14,8 +14,10 @@ export function activate(context: ExtensionContext, server: Server): void {
     commands.registerCommand('heatline.goToHottestLine', () => goToHottest(server)),
     commands.registerCommand('heatline.nextHotspot', () => goToAdjacent(server, 'next')),
     commands.registerCommand('heatline.previousHotspot', () => goToAdjacent(server, 'previous')),
-    commands.registerCommand('heatline.showHotspots', () => pick(server, 'line')),
-    commands.registerCommand('heatline.showHotFunctions', () => pick(server, 'function')),
+    commands.registerCommand('heatline.showHotspots', () => pick(server, 'line', 'exclusive', 'Hottest lines')),
+    commands.registerCommand('heatline.showHotFunctions', () => pick(server, 'function', 'exclusive', 'Hottest functions')),
+    commands.registerCommand('heatline.showRegressions', () => pick(server, 'function', 'regression', 'Regressions')),
+    commands.registerCommand('heatline.showImprovements', () => pick(server, 'function', 'improvement', 'Improvements')),
   );
 }
 
@@ -54,15 +56,19 @@ function nothing(): void {
   void window.showInformationMessage('Heatline: no line whose source is here costs anything.');
 }
 
-async function pick(server: Server, by: HotspotsParams['by']): Promise<void> {
-  const answer = await server.request(HotspotsRequest, { by, order: 'exclusive', limit: LIMIT });
+async function pick(server: Server, by: HotspotsParams['by'], order: HotspotsParams['order'], title: string): Promise<void> {
+  const answer = await server.request(HotspotsRequest, { by, order, limit: LIMIT });
   const items = hotspotItems(answer?.rows ?? []);
   if (items.length === 0) {
-    nothing();
+    if (order === 'exclusive') {
+      nothing();
+    } else {
+      void window.showInformationMessage(`Heatline: ${title.toLowerCase()}: nothing differs from the baseline in this direction.`);
+    }
     return;
   }
   const back = origin(window.activeTextEditor);
-  const chosen = await choose(items, by === 'line' ? 'Hottest lines' : 'Hottest functions');
+  const chosen = await choose(items, title);
   if (chosen?.hotspot.location != null) {
     await jumpTo(chosen.hotspot.location);
   } else {

@@ -219,15 +219,31 @@ pub(crate) fn shown_share(cost: &Cost) -> String {
     cost.percent.map_or_else(|| "no samples".into(), |percent| percent.to_string())
 }
 
-/// `Δ +3.2 pp (95 %: 1.1 to 5.3)`, and whether that is noise.
+/// `Δ +3.2 pp`, the other side, the interval of the difference, and whether that is noise.
 pub fn delta_sentence(change: &Delta) -> String {
-    let verdict = if change.significant { "" } else { ", within noise" };
+    let before = match change.samples_before {
+        0 => "nothing".to_owned(),
+        count => format!("{} % ({})", round(change.before), samples(count)),
+    };
+    let verdict = match change.p_adjusted {
+        _ if !change.significant => {
+            format!("within noise (±{} pp)", round((change.high - change.low) / 2.0))
+        }
+        Some(p) if p < 0.001 => "significant: adjusted p below 0.001".to_owned(),
+        Some(p) => format!("significant: adjusted p {p:.3}"),
+        None => String::new(),
+    };
     format!(
-        "{} against the baseline (95 % interval {:+.1} to {:+.1} pp{verdict})",
+        "{} against {before} in the baseline, one run each: 95 % interval {:+.1} to {:+.1} pp, {verdict}",
         delta(change),
         change.low,
         change.high
     )
+}
+
+/// A difference in few words: `Δ +3.2 pp`, and whether it is within noise.
+pub fn delta_and_verdict(change: &Delta) -> String {
+    if change.significant { delta(change) } else { format!("{} (within noise)", delta(change)) }
 }
 
 /// What to say of an event whose addresses lie behind the cause.

@@ -1,7 +1,8 @@
 //! The places that may be hotspots, and their order.
 
 use crate::lsp::shown::Shown;
-use heatline_annotate::{By, Cost, Delta, FileId, FunctionId, Row};
+use heatline_annotate::compare::Place;
+use heatline_annotate::{By, Cost, Delta, FileId, FunctionId, Removed, Row};
 use heatline_profile::ModuleId;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -16,6 +17,8 @@ pub struct Candidate {
     pub exclusive: Cost,
     pub inclusive: Option<Cost>,
     pub delta: Option<Delta>,
+    /// Its names in the baseline, of what only that has.
+    pub removed: Option<Place>,
 }
 
 /// What comes first.
@@ -34,6 +37,9 @@ impl Order {
     pub fn of(self, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
         let points = |candidate: &Candidate| candidate.delta.map_or(0.0, |delta| delta.points);
         let inclusive = |candidate: &Candidate| candidate.inclusive.map_or(candidate.exclusive.weight, |c| c.weight);
+        if matches!(self, Order::Exclusive | Order::Inclusive) {
+            candidates.retain(|candidate| candidate.removed.is_none());
+        }
         // Candidates come by exclusive weight, and sorting keeps the order of equals.
         match self {
             Order::Exclusive => candidates.retain(|candidate| candidate.exclusive.samples > 0),
@@ -73,21 +79,33 @@ pub fn lines(shown: &Shown) -> Vec<Candidate> {
                 exclusive: line.exclusive,
                 inclusive: line.inclusive,
                 delta: line.delta,
+                removed: None,
             }
         })
         .collect();
     let path = |candidate: &Candidate| candidate.file.map(|file| &shown.kept.loaded.model.file(file).path);
     let key = |c: &Candidate| (std::cmp::Reverse((c.exclusive.weight, c.inclusive.map(|i| i.weight))), c.line);
     candidates.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| path(a).cmp(&path(b))));
+    candidates.extend(shown.annotations.removed_lines().iter().map(removed));
     candidates
+}
+
+/// What only the baseline has costs nothing any more.
+fn removed(of: &Removed) -> Candidate {
+    Candidate {
+        file: None,
+        line: None,
+        function: None,
+        module: None,
+        exclusive: Cost::default(),
+        inclusive: None,
+        delta: Some(of.delta),
+        removed: Some(of.place.clone()),
+    }
 }
 
 /// All functions with cost, by exclusive weight.
 pub fn functions(shown: &Shown) -> Vec<Candidate> {
-    let delta = |row: &Row| {
-        let view = shown.annotations.file(row.file?)?.function(row.line?)?;
-        view.delta.filter(|_| row.function.is_some_and(|function| view.functions.contains(&function)))
-    };
     let rows = shown.annotations.table().rows(By::Function);
     let candidate = |row: &Row| Candidate {
         file: row.file,
@@ -96,7 +114,9 @@ pub fn functions(shown: &Shown) -> Vec<Candidate> {
         module: row.module,
         exclusive: row.exclusive,
         inclusive: row.inclusive,
-        delta: delta(row),
+        delta: row.function.and_then(|function| shown.annotations.delta_of_function(function)),
+        removed: None,
     };
-    rows.iter().map(candidate).collect()
+    let removed = shown.annotations.removed_functions().iter().map(removed);
+    rows.iter().map(candidate).chain(removed).collect()
 }

@@ -6,6 +6,8 @@ use super::locate::Locator;
 use crate::lsp::shown::Shown;
 use crate::lsp::state::State;
 use crate::settings::Settings;
+use heatline_annotate::compare::Place;
+use heatline_annotate::placement::Placement;
 use heatline_annotate::text;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -106,6 +108,9 @@ impl Question {
 }
 
 fn hotspot(shown: &Shown, locator: &Locator, candidate: &Candidate) -> Hotspot {
+    if let Some(place) = &candidate.removed {
+        return removed(place, candidate);
+    }
     let model = &shown.kept.loaded.model;
     let module = candidate.module.map(|id| model.profile().module(id).base_name().to_owned());
     let name = match candidate.function {
@@ -119,8 +124,31 @@ fn hotspot(shown: &Shown, locator: &Locator, candidate: &Candidate) -> Hotspot {
         exclusive: (&candidate.exclusive).into(),
         inclusive: candidate.inclusive.as_ref().map(CostJson::from),
         delta: candidate.delta.as_ref().map(DeltaJson::from),
-        text: text::costs(&candidate.exclusive, candidate.inclusive.as_ref()),
+        text: words(candidate),
         placement: located.as_ref().map_or("unverified", |located| located.placement.name()),
         location: located.and_then(|located| located.location),
+    }
+}
+
+/// The cost in words, and the difference to the baseline where there is one.
+fn words(candidate: &Candidate) -> String {
+    let costs = text::costs(&candidate.exclusive, candidate.inclusive.as_ref());
+    let delta = candidate.delta.as_ref().map(text::delta_and_verdict);
+    [Some(costs), delta].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+}
+
+/// A place that only the baseline has. Where it was is a line of another text, so it is nowhere now.
+fn removed(place: &Place, candidate: &Candidate) -> Hotspot {
+    let unknown = || "[unknown]".to_owned();
+    let line = place.file.as_ref().zip(place.line).map(|(file, line)| format!("{file}:{line}"));
+    Hotspot {
+        name: place.function.clone().or(line).or_else(|| place.module.clone()).unwrap_or_else(unknown),
+        module: place.module.clone().unwrap_or_else(unknown),
+        location: None,
+        exclusive: (&candidate.exclusive).into(),
+        inclusive: None,
+        delta: candidate.delta.as_ref().map(DeltaJson::from),
+        placement: Placement::Gone.name(),
+        text: format!("removed · {}", words(candidate)),
     }
 }
