@@ -24,6 +24,8 @@ pub struct Recording<T> {
     pub facts: Facts,
     /// By the metric's id, in the order of the recording.
     pub metrics: Vec<(MetricName, T)>,
+    /// The number of samples of each.
+    samples: Vec<u64>,
 }
 
 /// The names of a metric.
@@ -90,12 +92,14 @@ impl<T> Recordings<T> {
         self.baseline.iter().chain(self.columns.iter().flatten())
     }
 
-    /// The metric that is compared unless one is named: the first of the baseline that another recording has as well.
+    /// The metric that is compared unless one is named: the first of the baseline that has samples there and in another
+    /// recording, else the first that has samples at all.
     pub fn common_metric(&self) -> Option<&MetricName> {
-        let metrics = &self.baseline.first()?.metrics;
-        let others = || self.columns.iter().flatten();
-        let is_common = |name: &MetricName| others().any(|recording| recording.find(name).is_some());
-        metrics.iter().map(|(name, _)| name).find(|name| is_common(name)).or(metrics.first().map(|(name, _)| name))
+        let base = self.baseline.first()?;
+        let is_elsewhere = |name: &MetricName| self.columns.iter().flatten().any(|other| other.has_samples(name));
+        let names = || base.metrics.iter().map(|(name, _)| name);
+        let sampled = || names().filter(|name| base.has_samples(name));
+        sampled().find(|name| is_elsewhere(name)).or_else(|| sampled().next()).or_else(|| names().next())
     }
 
     /// Why numbers of the recordings may not compare, in words.
@@ -106,15 +110,17 @@ impl<T> Recordings<T> {
             let name = other.path.display();
             warnings.extend(base.facts.differences(&other.facts).into_iter().map(|text| format!("{name}: {text}")));
             match other.find(metric) {
-                None => {
-                    let has: Vec<&str> = other.metrics.iter().map(|(name, _)| name.id.as_str()).collect();
+                _ if !other.has_samples(metric) => {
+                    let has = other.metrics.iter().map(|(name, _)| name).filter(|name| other.has_samples(name));
+                    let has: Vec<&str> = has.map(|name| name.id.as_str()).collect();
+                    let has = if has.is_empty() { vec!["no samples"] } else { has };
                     warnings.push(format!("{name}: no samples of {}; it has {}", metric.id, has.join(", ")));
                 }
                 Some((found, _)) if found.sampling != metric.sampling => {
                     let (here, there) = (in_words(found.sampling), in_words(metric.sampling));
                     warnings.push(format!("{name}: sampled {here}, the baseline {there}"));
                 }
-                Some(_) => {}
+                _ => {}
             }
         }
         let cut = self.all().filter(|recording| recording.facts.truncated);
@@ -157,9 +163,9 @@ impl<T> Recording<T> {
                     let known: Vec<String> = Metric::all(&profile).iter().map(|metric| metric.id(&profile)).collect();
                     return Err(anyhow!("{}: no metric {name}; it has {}", path.display(), known.join(", ")));
                 }
-                metric.map_or_else(|| sampled(&profile), |metric| vec![metric])
+                metric.map_or_else(|| events(&profile), |metric| vec![metric])
             }
-            None => sampled(&profile),
+            None => events(&profile),
         };
         profile.default_event().with_context(|| format!("{}: the profile holds no events", path.display()))?;
         let keep = |metric: Metric| {
@@ -167,8 +173,18 @@ impl<T> Recording<T> {
             let table = CostTable::new(loaded.model.clone(), selection);
             (MetricName::of(&profile, metric), keep(&loaded, &table))
         };
+        let totals = profile.totals();
+        let samples = metrics.iter().map(|metric| totals[metric.event.0 as usize].samples).collect();
         let metrics = metrics.into_iter().map(keep).collect();
-        Ok(Recording { path: loaded.path.clone(), facts: Facts::of(&profile), metrics })
+        Ok(Recording { path: loaded.path.clone(), facts: Facts::of(&profile), metrics, samples })
+    }
+
+    /// Whether it has samples of a metric.
+    fn has_samples(&self, metric: &MetricName) -> bool {
+        let found = self.find(metric).map(|(name, _)| name);
+        let mut names = self.metrics.iter().map(|(name, _)| name);
+        let at = found.and_then(|found| names.position(|name| name == found));
+        at.and_then(|at| self.samples.get(at)).is_some_and(|samples| *samples > 0)
     }
 
     /// What it has of a metric: under the same id, or of the same event.
@@ -178,10 +194,9 @@ impl<T> Recording<T> {
     }
 }
 
-/// The sums of all events that have samples.
-fn sampled(profile: &Profile) -> Vec<Metric> {
-    let totals = profile.totals();
-    (0..).map(EventId).zip(totals).filter(|(_, total)| total.samples > 0).map(|(id, _)| Metric::sum(id)).collect()
+/// The sums of all events.
+fn events(profile: &Profile) -> Vec<Metric> {
+    (0..profile.events.len() as u32).map(|id| Metric::sum(EventId(id))).collect()
 }
 
 impl MetricName {
