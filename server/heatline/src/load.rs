@@ -136,15 +136,11 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
         roots: join(&options.sources.roots, &beside),
         beside: join(&options.sources.beside, &beside),
         map: options.sources.map.clone(),
+        toolchains: options.sources.toolchains.clone(),
     };
     let sources = Arc::new(Sources::find(&model, &places));
-    for recorded in sources.ambiguous() {
-        problems.add(
-            "ambiguous-source",
-            1,
-            None,
-            format!("several files could be {recorded}; settle it with sourceMap"),
-        );
+    for ambiguous in sources.ambiguous() {
+        problems.add("ambiguous-source", 1, None, ambiguous.to_string());
     }
     monitor.progress(Phase::Sources, 1, 1)?;
     let (looked, binaries): (_, Vec<Option<PathBuf>>) =

@@ -10,6 +10,7 @@ mod freeze;
 mod load;
 mod lsp;
 mod out_file;
+mod rust_source;
 mod settings;
 mod sources;
 mod storage;

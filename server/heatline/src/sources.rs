@@ -1,18 +1,28 @@
 //! The one list of places where source files are looked for.
 //!
-//! In order: the person's prefix map, the recorded path, and the file of the workspace that shares the longest path
-//! end with the recorded one, if there is only one such file.
+//! In order: the person's prefix map, the recorded path, the library of the Rust toolchain that it names, and the file of
+//! the workspace that shares the longest path end with the recorded one, if there is only one such file or only one with
+//! the recorded checksum.
 
+use crate::rust_source;
 use heatline_annotate::{
     AnnotationOptions, FileId, Model, below, comparison_key, components, folds_case, is_absolute, same_name,
 };
+use heatline_symbols::Checksum;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// More files than this are not indexed in a workspace.
 const MOST_FILES: usize = 1_000_000;
+
+/// So many files that a path could be are named.
+const MOST_NAMED: usize = 4;
+
+/// So many of them are compared by their content.
+const MOST_COMPARED: usize = 64;
 
 /// Where to look for sources.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,6 +33,8 @@ pub struct SourcePaths {
     pub roots: Vec<PathBuf>,
     /// What recorded relative paths are relative to, beside the roots.
     pub beside: Vec<PathBuf>,
+    /// Folders of Rust toolchains, for the sources of Rust's library.
+    pub toolchains: Vec<PathBuf>,
 }
 
 /// The source files of a model, as far as they are on this machine.
@@ -36,7 +48,27 @@ pub struct Sources {
     /// that are not on this machine.
     by_name: HashMap<String, FileId>,
     /// Recorded paths for which several files of the workspace are equally good.
-    ambiguous: Vec<String>,
+    ambiguous: Vec<Ambiguous>,
+}
+
+/// A recorded path that could be several files of the workspace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ambiguous {
+    /// The path.
+    pub recorded: String,
+    /// The files, in order.
+    pub candidates: Vec<PathBuf>,
+}
+
+impl fmt::Display for Ambiguous {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ambiguous { recorded, candidates } = self;
+        let shown: Vec<String> = candidates.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+        let more = if candidates.len() > MOST_NAMED { ", …" } else { "" };
+        write!(f, "several files could be {recorded}: {}{more}", shown.join(", "))?;
+        let chosen = candidates.first().map(|path| path.display().to_string()).unwrap_or_default();
+        write!(f, "; settle it with sourceMap (--source-map), like {recorded}={chosen}")
+    }
 }
 
 impl Sources {
@@ -45,13 +77,13 @@ impl Sources {
         let index = Index { roots: &places.roots, files: OnceLock::new() };
         let mut sources = Sources { roots: places.roots.clone(), ..Sources::default() };
         for (id, file) in (0..).map(FileId).zip(model.files()) {
-            let path = match places.find(&file.path, &index) {
-                Ok(path) => path,
-                Err(Ambiguous) => {
-                    sources.ambiguous.push(file.path.clone());
-                    None
+            let path = places.find(&file.path, &index).unwrap_or_else(|candidates| {
+                let chosen = only_with_checksum(&candidates, file.checksum.as_ref());
+                if chosen.is_none() {
+                    sources.ambiguous.push(Ambiguous { recorded: file.path.clone(), candidates });
                 }
-            };
+                chosen
+            });
             let canonical = path.as_ref().and_then(|path| path.canonicalize().ok());
             let names = places.names(&file.path);
             let same = match canonical {
@@ -94,7 +126,7 @@ impl Sources {
     }
 
     /// Recorded paths for which several files of the workspace are equally good.
-    pub fn ambiguous(&self) -> &[String] {
+    pub fn ambiguous(&self) -> &[Ambiguous] {
         &self.ambiguous
     }
 
@@ -109,15 +141,32 @@ impl Sources {
     }
 }
 
-struct Ambiguous;
+/// The one of some files that has a checksum, if it is one.
+fn only_with_checksum(candidates: &[PathBuf], checksum: Option<&Checksum>) -> Option<PathBuf> {
+    let checksums = [*checksum?];
+    let has_it =
+        |path: &&PathBuf| std::fs::read(path).is_ok_and(|bytes| crate::base_text::has_any_checksum(&bytes, &checksums));
+    let mut with_it = candidates.iter().take(MOST_COMPARED).filter(has_it);
+    with_it.next().filter(|_| with_it.next().is_none()).cloned()
+}
+
+/// A recorded path without the folder of whoever compiled it, as Bazel has it.
+fn without_working_folder(recorded: &str) -> &str {
+    recorded.strip_prefix("/proc/self/cwd/").unwrap_or(recorded)
+}
 
 impl SourcePaths {
-    fn find(&self, recorded: &str, index: &Index<'_>) -> Result<Option<PathBuf>, Ambiguous> {
+    /// Where a recorded file is; the files that it could be where that cannot be told.
+    fn find(&self, recorded: &str, index: &Index<'_>) -> Result<Option<PathBuf>, Vec<PathBuf>> {
         for (from, to) in &self.map {
             if let Some(mapped) = map_prefix(recorded, from, to).filter(|path| path.is_file()) {
                 return Ok(Some(mapped));
             }
         }
+        if let Some(library) = rust_source::find(recorded, &self.toolchains) {
+            return Ok(Some(library));
+        }
+        let recorded = without_working_folder(recorded);
         let path = Path::new(recorded);
         if is_absolute(recorded) {
             // A path of another system is no path here.
@@ -155,7 +204,7 @@ struct Index<'a> {
 }
 
 impl Index<'_> {
-    fn longest_suffix(&self, recorded: &str) -> Result<Option<PathBuf>, Ambiguous> {
+    fn longest_suffix(&self, recorded: &str) -> Result<Option<PathBuf>, Vec<PathBuf>> {
         let Some(name) = components(recorded).next_back() else { return Ok(None) };
         let folds_case = folds_case(recorded);
         let Some(candidates) = self.files().get(&name.to_lowercase()) else { return Ok(None) };
@@ -173,11 +222,12 @@ impl Index<'_> {
             (count(folds_case), count(false))
         };
         let Some(best) = candidates.iter().map(|path| shared(path)).max() else { return Ok(None) };
-        let mut winners = candidates.into_iter().filter(|path| shared(path) == best);
-        match (winners.next(), winners.next()) {
-            (Some(path), None) => Ok(Some(path.clone())),
-            _ => Err(Ambiguous),
+        let mut winners: Vec<PathBuf> = candidates.into_iter().filter(|path| shared(path) == best).cloned().collect();
+        if winners.len() == 1 {
+            return Ok(winners.pop());
         }
+        winners.sort();
+        Err(winners)
     }
 
     fn files(&self) -> &HashMap<String, Vec<PathBuf>> {
@@ -253,5 +303,97 @@ mod tests {
         assert_eq!(found("C:\\case\\Wide.cpp").ok().flatten(), Some("case/Wide.cpp".into()), "to the letter");
         assert!(found("C:\\case\\WIDE.cpp").is_err());
         assert_eq!(found("/elsewhere/none.c").ok().flatten(), None);
+    }
+
+    /// A folder with some files in it, each its own path as content.
+    fn folder_of(paths: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in paths {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, name).unwrap();
+        }
+        folder
+    }
+
+    /// What a recorded path is in a workspace with these files.
+    #[track_caller]
+    fn check(files: &[&str], recorded: &str, expect: Option<&str>) {
+        let folder = folder_of(files);
+        let root = folder.path().canonicalize().unwrap();
+        let toolchains = ["one", "two"].map(|name| root.join(name)).to_vec();
+        let places = SourcePaths { roots: vec![root.clone()], toolchains, ..SourcePaths::default() };
+        let index = Index { roots: &places.roots, files: OnceLock::new() };
+        let found = places.find(recorded, &index).expect("no tie");
+        assert_eq!(found, expect.map(|name| root.join(name)), "{recorded}");
+    }
+
+    #[test]
+    fn relative_and_remapped_paths_are_looked_for_in_the_workspace() {
+        // -ffile-prefix-map=/home/me=. and a relative DW_AT_comp_dir.
+        check(&["src/a.c", "lib/src/a.c"], "src/a.c", Some("src/a.c"));
+        check(&["src/a.c", "lib/src/a.c"], "./src/a.c", Some("src/a.c"));
+        check(&["src/a.c", "lib/src/a.c"], "/proc/self/cwd/src/a.c", Some("src/a.c"));
+        check(&["src/a.c"], "/container/build/project/src/a.c", Some("src/a.c"));
+        check(&["src/a.c"], "/container/build/project/src/b.c", None);
+        check(&["grammar/parser.y"], "/container/grammar/parser.y", Some("grammar/parser.y"));
+        check(&["Src/A.cpp"], "C:\\agent\\work\\src\\a.cpp", Some("Src/A.cpp"));
+    }
+
+    #[test]
+    fn the_library_of_rust_is_in_the_toolchain_of_its_commit() {
+        const COMMIT: &str = "59807616e1fa2540724bfbac14d7976d7e4a3860";
+        let inside = "lib/rustlib/src/rust/library/core/src/iter.rs";
+        let folder = folder_of(&[&format!("one/{inside}"), &format!("two/{inside}")]);
+        let toolchains = ["one", "two"].map(|name| folder.path().join(name));
+        let manifest = |name: &str| folder.path().join(name).join("lib/rustlib/multirust-channel-manifest.toml");
+        std::fs::write(manifest("one"), "git_commit_hash = \"0000000000000000000000000000000000000000\"").unwrap();
+        let find = |path: &str| rust_source::find(path, &toolchains);
+        let recorded = format!("/rustc/{COMMIT}/library/core/src/iter.rs");
+        assert_eq!(find(&recorded), None, "another version is not that text");
+        std::fs::write(manifest("two"), format!("git_commit_hash = \"{COMMIT}\"")).unwrap();
+        assert_eq!(find(&recorded), Some(toolchains[1].join(inside)));
+        assert_eq!(find(&format!("/rustc/{COMMIT}/library/core/src/none.rs")), None);
+        assert_eq!(find("/rustc/short/library/core/src/iter.rs"), None);
+    }
+
+    #[test]
+    fn a_tie_names_the_files_and_how_to_settle_it() {
+        let folder = folder_of(&["two/util.c", "three/util.c"]);
+        let roots = [folder.path().to_owned()];
+        let index = Index { roots: &roots, files: OnceLock::new() };
+        let candidates = index.longest_suffix("/elsewhere/util.c").unwrap_err();
+        assert_eq!(candidates, ["three/util.c", "two/util.c"].map(|name| folder.path().join(name)));
+        // Of "two/util.c", by md5sum.
+        let md5 = |number: u128| Checksum::Md5(number.to_be_bytes());
+        assert_eq!(
+            only_with_checksum(&candidates, Some(&md5(0x7fdd_9a0d_e44c_284d_0f1b_720c_a414_3295))),
+            Some(folder.path().join("two/util.c"))
+        );
+        assert_eq!(only_with_checksum(&candidates, Some(&md5(1))), None);
+        let text = Ambiguous {
+            recorded: "/elsewhere/util.c".into(),
+            candidates: vec!["/a/util.c".into(), "/b/util.c".into()],
+        };
+        assert_eq!(
+            text.to_string(),
+            "several files could be /elsewhere/util.c: /a/util.c, /b/util.c; settle it with sourceMap (--source-map), \
+             like /elsewhere/util.c=/a/util.c"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_to_the_file_and_a_second_root_is_looked_into() {
+        let (first, second) = (folder_of(&["x.c"]), folder_of(&["deep/y.c"]));
+        std::os::unix::fs::symlink(second.path().join("deep"), first.path().join("link")).unwrap();
+        let roots = vec![first.path().to_owned(), second.path().to_owned()];
+        let places = SourcePaths { roots: roots.clone(), ..SourcePaths::default() };
+        let index = Index { roots: &roots, files: OnceLock::new() };
+        let find = |recorded: &str| places.find(recorded, &index).unwrap();
+        assert_eq!(find("/build/deep/y.c"), Some(second.path().join("deep/y.c")));
+        assert_eq!(find("link/y.c"), Some(first.path().join("link/y.c")));
+        let outside = second.path().join("deep/y.c");
+        assert_eq!(find(&outside.to_string_lossy()), Some(outside.clone()), "outside of every root too");
     }
 }

@@ -9,6 +9,7 @@ mod checksum;
 mod history;
 mod placed;
 
+pub use checksum::has_any as has_any_checksum;
 pub use placed::Bases;
 
 use crate::load::Loaded;
@@ -42,6 +43,17 @@ pub enum Origin {
     Commit(String),
     /// It was here when the profile was loaded; nothing says that it is the right one.
     Seen,
+}
+
+impl Origin {
+    /// What to say of it; `None` where there is nothing to say: the text here is the profiled one.
+    pub fn sentence(&self) -> Option<String> {
+        match self {
+            Origin::Checksum | Origin::Unwritten | Origin::Seen => None,
+            Origin::Kept => Some("the profiled text is recorded with the profile".into()),
+            Origin::Commit(id) => Some(format!("the profiled text is that of commit {id}")),
+        }
+    }
 }
 
 /// A text and how it was found.

@@ -3,6 +3,7 @@
 use super::output::say;
 use crate::binaries::SearchPaths;
 use crate::load::LoadOptions;
+use crate::rust_source;
 use crate::settings::{self, Settings};
 use crate::sources::SourcePaths;
 use anyhow::{Context, bail};
@@ -149,7 +150,12 @@ impl ProfileArgs {
                 home: std::env::home_dir(),
                 allow_mismatch: self.allow_mismatch,
             },
-            sources: SourcePaths { map: source_map, roots: vec![current.clone()], beside: vec![current] },
+            sources: SourcePaths {
+                map: source_map,
+                roots: vec![current.clone()],
+                beside: vec![current],
+                toolchains: rust_source::toolchains(),
+            },
         })
     }
 

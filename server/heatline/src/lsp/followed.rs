@@ -77,6 +77,11 @@ impl Followed {
         Followed::new(file, base, lines, text)
     }
 
+    /// The text that the lines are of.
+    pub fn base(&self) -> &BaseText {
+        &self.base
+    }
+
     /// Whether lines are placed at all: the texts have enough in common.
     pub fn is_sure(&self) -> bool {
         self.places.is_sure()

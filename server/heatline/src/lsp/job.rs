@@ -6,6 +6,7 @@ use super::stamp::Stamp;
 use crate::base_text::Bases;
 use crate::binaries::SearchPaths;
 use crate::load::{LoadOptions, load};
+use crate::rust_source;
 use crate::settings::Settings;
 use crate::sources::SourcePaths;
 use std::path::{Path, PathBuf};
@@ -124,6 +125,7 @@ impl Job {
                 map: settings.source_map.clone(),
                 roots: self.wish.roots.clone(),
                 beside: Vec::new(),
+                toolchains: rust_source::toolchains(),
             },
             ..LoadOptions::default()
         };

@@ -15,6 +15,7 @@ pub struct Question {
     file: FileId,
     line: NonZeroU32,
     placement: Placement,
+    origin: Option<String>,
 }
 
 impl Question {
@@ -25,12 +26,14 @@ impl Question {
         let line = place(asked.position).line;
         let (_, line, placement) =
             costed.document.lines(line, line).find(|(_, line, _)| costed.view.line(*line).is_some())?;
-        Some(Question { shown: costed.shown.clone(), file: costed.file, line, placement })
+        let origin = costed.document.profiled.as_ref().and_then(|followed| followed.base().origin.sentence());
+        Some(Question { shown: costed.shown.clone(), file: costed.file, line, placement, origin })
     }
 
     /// The hover.
     pub fn answer(&self) -> Option<Hover> {
-        let value = self.shown.annotations.hover(self.file, self.line, self.placement)?;
+        let mut value = self.shown.annotations.hover(self.file, self.line, self.placement)?;
+        value.extend(self.origin.iter().map(|origin| format!("  \n{origin}")));
         let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
         Some(Hover { contents, range: None })
     }

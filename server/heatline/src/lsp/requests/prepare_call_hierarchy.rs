@@ -77,7 +77,7 @@ impl Prepare {
 }
 
 /// The name without scope, template arguments and parameters.
-fn simple_name(name: &str) -> &str {
+pub fn simple_name(name: &str) -> &str {
     let (mut start, mut end, mut depth) = (0, name.len(), 0u32);
     for (at, character) in name.char_indices() {
         match character {
