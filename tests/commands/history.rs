@@ -229,3 +229,24 @@ fn costs_of_a_pdb_stay_on_their_code() {
     let moved = before.keys().map(|line| (*line, (line + 1, "moved".to_owned())));
     assert_eq!(after, moved.collect());
 }
+
+#[test]
+fn sources_are_found_under_whatever_name_the_compiler_was_told_to_record() {
+    for recorded in [".", "/proc/self/cwd", "/container/build/project", "relative"] {
+        let repository = Repository::empty();
+        let map =
+            format!("-ffile-prefix-map={}={recorded}", repository.path("").display().to_string().trim_end_matches('/'));
+        let profile = repository.record(&["gcc", &map]);
+        check(&repository, &profile, BUSY, (HOT, "exact"));
+    }
+}
+
+#[test]
+fn costs_of_generated_code_stand_in_the_file_that_it_names() {
+    let repository = Repository::empty();
+    std::fs::write(repository.path("grammar.y"), BUSY).expect("a source");
+    repository.write(&format!("/* Generated. */\n\n#line 1 \"grammar.y\"\n{BUSY}"));
+    let profile = repository.record(&["gcc"]);
+    let places = places(&profile, "grammar.y");
+    assert_eq!(places.get(&HOT), Some(&(HOT, "exact".to_owned())), "{places:?}");
+}

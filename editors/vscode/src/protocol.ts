@@ -44,6 +44,8 @@ export interface Status {
   metrics: Metric[];
   coverage?: Coverage | null;
   placement?: Partial<Record<Place, number>> | null;
+  /** How the sources differ from those that were built, as a sentence; absent if they do not. */
+  placementText?: string | null;
   baseline: string | null;
   /** A profile to compare with that was found. */
   baselineOnOffer?: string | null;

@@ -42,6 +42,9 @@ function label(status: Status): string {
   if (status.coverage != null) {
     parts.push(status.coverage.text);
   }
+  if (status.placementText != null) {
+    parts.push('source changed');
+  }
   return parts.join(' · ');
 }
 

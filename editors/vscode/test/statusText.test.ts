@@ -22,6 +22,12 @@ describe('the status item', () => {
     expect(statusText(ready, true).text).toBe('$(flame) perf.data · cpu-clock · 93.0 % on lines');
     expect(statusText(ready, true).warning).toBe(false);
   });
+  it('says when sources are not those that were built, in the words of the server', () => {
+    const sentence = 'source changed since the build: 96.0 % of cost placed, 4.0 % on changed lines';
+    const changed = { ...ready, message: `perf.data; ${sentence}`, placementText: sentence };
+    expect(statusText(changed, true).text).toBe('$(flame) perf.data · cpu-clock · 93.0 % on lines · source changed');
+    expect(statusText(changed, true).tooltip).toContain('source changed since the build: 96');
+  });
   it('says when annotations are off', () => {
     expect(statusText(ready, false).text).toBe('$(eye-closed) perf.data · cpu-clock · 93.0 % on lines');
     expect(statusText(ready, false).tooltip).toContain('switched off');

@@ -68,6 +68,20 @@ impl Figures {
     }
 }
 
+impl Figures {
+    fn merge(&mut self, other: Figures) {
+        self.unchanged += other.unchanged;
+        self.unchanged_right += other.unchanged_right;
+        self.changed += other.changed;
+        self.changed_right += other.changed_right;
+        self.removed += other.removed;
+        self.removed_right += other.removed_right;
+        self.sure += other.sure;
+        self.sure_wrong += other.sure_wrong;
+        self.exact_wrong.extend(other.exact_wrong);
+    }
+}
+
 fn share(part: u32, whole: u32) -> f64 {
     if whole == 0 { 100.0 } else { 100.0 * f64::from(part) / f64::from(whole) }
 }
@@ -82,10 +96,10 @@ fn lines_of_real_sources_are_found_after_scripts_of_edits() {
             for seed in 0..SCRIPTS {
                 let edited = script::run(text, kind, &mut Random::new(1000 * number + seed));
                 figures.add(text, &edited);
-                all.add(text, &edited);
             }
         }
         print_figures(&format!("{kind:?}"), &figures);
+        all.merge(figures);
     }
     println!("{} sources, {} scripts over each", sources.len(), SCRIPTS * script::KINDS.len() as u64);
     print_figures("all", &all);
