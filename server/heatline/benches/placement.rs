@@ -129,7 +129,7 @@ fn history(root: &Path) {
     for commit in 0..COMMITS {
         write!(stream, "commit refs/heads/main\ncommitter Nobody <n@example.org> {} +0000\n", 1_500_000_000 + commit)
             .and_then(|()| write!(stream, "data 2\nc\n"))
-            .and_then(|()| write!(stream, "M 100644 inline src/{}/file{}.c\n", commit % 40, commit % 1999))
+            .and_then(|()| writeln!(stream, "M 100644 inline src/{}/file{}.c", commit % 40, commit % 1999))
             .and_then(|()| write!(stream, "data {}\n{commit:>9}\n", 10))
             .expect("git reads");
         if commit % 500 == 0 {
