@@ -23,9 +23,12 @@ impl Placed {
         Placed { bases: searched.unwrap_or(bases) }
     }
 
-    /// Where a line is and how sure that is. What is in no file here is where it was.
+    /// Where a line is and how sure that is. Without a file here, what is shown is the text that was profiled, if it is
+    /// known.
     pub fn line(&self, file: FileId, line: NonZeroU32) -> (u32, Placement) {
-        self.bases.line(file, line).unwrap_or((line.get() - 1, Placement::Unverified))
+        let is_known = self.base(file).is_some_and(BaseText::is_verified) && self.bases.path(file).is_none();
+        let otherwise = if is_known { Placement::Exact } else { Placement::Unverified };
+        self.bases.line(file, line).unwrap_or((line.get() - 1, otherwise))
     }
 
     /// Whether lines are placed in a file at all, and if not, the share of it that is left.
