@@ -16,20 +16,27 @@ const MOST: usize = 8;
 const LEARNING: u32 = 4;
 const MOST_CREDIT: u32 = 64;
 
+/// Entries of [`Layouts::likely`], a power of two.
+const SLOTS: usize = 64;
+/// The words of a record that tell its layout: the first packet is mostly as long as one.
+const TELLING: [usize; 2] = [1, 2];
+
 /// The layouts that were met last.
 #[derive(Clone, Debug)]
 pub(super) struct Layouts {
     known: Vec<Layout>,
-    /// Which layout followed each layout the last time.
-    followers: [u8; MOST],
-    last: u8,
+    /// The layout that a record probably has, by the headers in its telling words.
+    likely: [u8; SLOTS],
+    /// The bytes of the telling words that are headers in all layouts.
+    headers: [u64; TELLING.len()],
     next_victim: usize,
     credit: u32,
 }
 
 impl Default for Layouts {
     fn default() -> Self {
-        Layouts { known: Vec::new(), followers: [0; MOST], last: 0, next_victim: 0, credit: MOST_CREDIT }
+        let headers = [0; TELLING.len()];
+        Layouts { known: Vec::new(), likely: [0; SLOTS], headers, next_victim: 0, credit: MOST_CREDIT }
     }
 }
 
@@ -38,15 +45,39 @@ impl Layouts {
     #[inline(always)]
     pub(super) fn take(&mut self, window: &[u8; WINDOW], record: &mut Record) -> Option<usize> {
         let words = words(window);
-        let guess = self.followers[usize::from(self.last) % MOST];
-        let fits = |index: u8| self.known.get(usize::from(index)).is_some_and(|layout| layout.fits(&words));
-        let index = if fits(guess) { guess } else { (0..self.known.len() as u8).find(|&index| fits(index))? };
-        self.followers[usize::from(self.last) % MOST] = index;
-        self.last = index;
+        let slot = self.slot(&words);
+        let mut index = self.likely[slot];
+        if !self.known.get(usize::from(index)).is_some_and(|layout| layout.fits(&words)) {
+            index = self.search(&words)?;
+            self.likely[slot] = index;
+        }
         self.credit = (self.credit + 1).min(MOST_CREDIT);
         let layout = self.known.get(usize::from(index))?;
         layout.fill(window, record);
         Some(usize::from(layout.size))
+    }
+
+    #[inline(always)]
+    fn slot(&self, words: &[u64; LONGEST / 8]) -> usize {
+        let [first, second] = TELLING;
+        let headers = words[first] & self.headers[0] ^ (words[second] & self.headers[1]).rotate_left(29);
+        (headers.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.trailing_zeros())) as usize % SLOTS
+    }
+
+    #[cold]
+    fn search(&self, words: &[u64; LONGEST / 8]) -> Option<u8> {
+        (0u8..).zip(&self.known).find(|(_, layout)| layout.fits(words)).map(|(index, _)| index)
+    }
+
+    /// Foresees the layouts by what tells them apart.
+    fn foresee(&mut self) {
+        self.headers = TELLING.map(|word| self.known.iter().fold(u64::MAX, |all, layout| all & layout.mask[word]));
+        for index in 0..self.known.len() {
+            let slot = self.known.get(index).map(|layout| self.slot(&layout.pattern));
+            if let Some(likely) = slot.and_then(|slot| self.likely.get_mut(slot)) {
+                *likely = index as u8;
+            }
+        }
     }
 
     /// Remembers the layout of a whole record.
@@ -65,6 +96,7 @@ impl Layouts {
             self.known[self.next_victim] = layout;
             self.next_victim = (self.next_victim + 1) % MOST;
         }
+        self.foresee();
     }
 }
 
@@ -90,6 +122,7 @@ struct Layout {
     class: u8,
 }
 
+#[inline(always)]
 fn words(window: &[u8; WINDOW]) -> [u64; LONGEST / 8] {
     std::array::from_fn(|i| load(window, (i * 8) as u8))
 }

@@ -4,7 +4,7 @@ use super::collect::CpuKind;
 use super::event::bit;
 use super::operation::{self, Operation};
 use super::packet::Events;
-use super::record::{OperationType, Record, TOTAL};
+use super::record::{EVENTS, OPERATION, OperationType, Record, SOURCE, TOTAL};
 use super::source::{self, Cpu};
 use heatline_profile::{SpeOperation, SpeStats};
 use rustc_hash::FxHashMap;
@@ -24,17 +24,15 @@ impl Signature {
 
     #[inline(always)]
     pub(super) fn new(record: &Record, cpu: CpuKind) -> Self {
-        let events = record.events();
-        let mut bits = events.bits & Self::RELEVANT;
-        bits |= u64::from(u8::BITS - events.size.leading_zeros()) << 24;
-        if let Some(operation) = record.operation() {
-            bits |= (u64::from(operation.payload) | u64::from(operation.class) << 8 | 1 << 10) << 27;
-        }
-        if let Some(source) = record.data_source() {
-            bits |= (source.min(LAST_SOURCE) | 1 << 10) << 38;
-        }
-        bits |= u64::from((record.present / TOTAL) & 7) << 49;
-        Signature(bits | u64::from(cpu.0) << 56)
+        // Which fields there are changes from record to record and cannot be foreseen, so nothing branches on it.
+        let if_present = |field: u32, bits: u64| bits & 0u64.wrapping_sub(u64::from(record.present & field != 0));
+        let width = u64::from(u8::BITS - record.events_size.leading_zeros());
+        let events = if_present(EVENTS, record.events & Self::RELEVANT | width << 24);
+        let operation = u64::from(record.payload) | u64::from(record.class) << 8 | 1 << 10;
+        let source = record.source.min(LAST_SOURCE) | 1 << 10;
+        let latencies = u64::from((record.present / TOTAL) & 7) << 49;
+        let fields = if_present(OPERATION, operation << 27) | if_present(SOURCE, source << 38);
+        Signature(events | fields | latencies | u64::from(cpu.0) << 56)
     }
 
     fn events(self) -> Events {
