@@ -140,3 +140,28 @@ fn an_ambiguous_source_is_told_and_settled_by_the_prefix_map() {
     assert_eq!(places(&hints), []);
     assert_eq!(client.end().code(), Some(0));
 }
+
+#[test]
+fn taken_branches_are_the_calls_of_functions_without_stacks() {
+    let lab = Lab::new();
+    let mut client = Client::begin(&lab.root(), json!({}));
+    let (uri, text) = client.open(&lab.path("src/start.cpp"));
+    let line = text.lines().position(|line| line.contains("int shrink(")).unwrap();
+    let position = json!({ "line": line, "character": 0 });
+    let command = json!({ "command": "heatline.server.calls", "arguments": [uri, position] });
+    let calls = client.call("workspace/executeCommand", command);
+    assert_eq!(calls["basis"], "branches");
+    let named = |row: &Value, name: &str| row["name"].as_str().is_some_and(|full| full.starts_with(name));
+    let caller = calls["callers"].as_array().unwrap().iter().find(|row| named(row, "start"));
+    let callee = calls["callees"].as_array().unwrap().iter().find(|row| named(row, "scale"));
+    for row in [caller.unwrap(), callee.unwrap()] {
+        let taken = row["cost"]["samples"].as_u64().unwrap();
+        assert_eq!(row["text"], format!("taken {taken} times"));
+    }
+    let at = json!({ "textDocument": { "uri": uri }, "position": position });
+    let item = &client.call("textDocument/prepareCallHierarchy", at)[0];
+    let outgoing = client.call("callHierarchy/outgoingCalls", json!({ "item": item }));
+    let outgoing = outgoing.as_array().unwrap();
+    assert!(outgoing.iter().any(|call| named(&call["to"], "scale") && call["to"]["detail"] == callee.unwrap()["text"]));
+    assert_eq!(client.end().code(), Some(0));
+}

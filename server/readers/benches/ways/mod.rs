@@ -109,7 +109,7 @@ pub fn record_dwarf(folder: &Path) -> Option<()> {
         __attribute__((noinline)) unsigned long recurse(int depth, unsigned long n) {
             return spin(n) + (depth ? recurse(depth - 1, n) + 1 : 0);
         }
-        int main(void) { for (int i = 0; i < 60; i++) sink += recurse(24, 300000 + i); return 0; }";
+        int main(void) { for (int i = 0; i < 500; i++) sink += recurse(24, 300000 + i); return 0; }";
     std::fs::write(folder.join("walk.c"), PROGRAM).ok()?;
     let run = |program: &str, arguments: &[&str]| {
         let status = Command::new(program).args(arguments).current_dir(folder).stdout(Stdio::null()).status();
