@@ -79,7 +79,11 @@ impl Fixture {
 
     /// Writes an SPT file of these records over the program under this identity.
     fn spt(&self, name: &str, id: PdbId, records: Vec<RecordData>) -> PathBuf {
-        let programs = vec![ProgramData { id, name: "start.exe".into() }];
+        self.spt_of("start.exe", name, id, records)
+    }
+
+    fn spt_of(&self, program: &str, name: &str, id: PdbId, records: Vec<RecordData>) -> PathBuf {
+        let programs = vec![ProgramData { id, name: program.into() }];
         let segments = vec![SegmentData { program: 0, records }];
         let mut file = Vec::new();
         write(&Description { programs, segments, ..Description::default() }, &mut file).expect("a small file");
@@ -95,8 +99,15 @@ impl Fixture {
     }
 
     pub(super) fn sampled(&self, name: &str, id: PdbId) -> PathBuf {
+        self.sampled_as(name, "start.exe", id)
+    }
+
+    /// Samples of the program under another name.
+    pub(super) fn sampled_as(&self, name: &str, program: &str, id: PdbId) -> PathBuf {
+        std::fs::copy(self.path("start.exe"), self.path("copy.exe")).expect("a copy");
+        std::fs::rename(self.path("copy.exe"), self.path(program)).expect("a new name");
         let record = |(rva, hits)| RecordData { hits, elements: Elements::Samples(Op::EtwInstr, vec![rva]) };
-        self.spt(name, id, self.samples().into_iter().map(record).collect())
+        self.spt_of(program, name, id, self.samples().into_iter().map(record).collect())
     }
 
     /// What llvm-symbolizer says of an address: function, file and line of the innermost frame, if it has a line.

@@ -27,6 +27,8 @@ pub struct SearchPaths {
     pub home: Option<PathBuf>,
     /// Use a binary although its identity differs.
     pub allow_mismatch: bool,
+    /// Names of kernel functions, as `/proc/kallsyms` has them.
+    pub kallsyms: Option<PathBuf>,
 }
 
 /// The outcome of the search for one module.
@@ -46,7 +48,7 @@ impl SearchPaths {
     pub fn find(&self, module: &Module) -> Found {
         let refusal = match module.kind {
             ModuleKind::Binary => None,
-            ModuleKind::Kernel | ModuleKind::KernelModule => Some("kernel code: its symbols are not read yet"),
+            ModuleKind::Kernel | ModuleKind::KernelModule => Some("kernel code: --kallsyms names its functions"),
             ModuleKind::Guest => Some("code of a virtual machine"),
             ModuleKind::Vdso => Some("mapped by the kernel, not a file"),
             ModuleKind::Anonymous => Some("code generated at run time"),

@@ -2,11 +2,13 @@
 
 use crate::binaries::{Companions, Found, SearchPaths};
 use crate::call_lines;
+use crate::kernel_symbols::KernelSymbols;
 use crate::sources::{SourcePaths, Sources};
 use anyhow::{Context, anyhow};
 use heatline_annotate::{Addresses, FileId, Model, ModuleSymbols};
 use heatline_profile::{
-    AddressSpace, Cancelled, Module, ModuleAddress, ModuleId, Monitor, Problems, Profile, ProfileKind, Rva, Svma,
+    AddressSpace, Cancelled, Module, ModuleAddress, ModuleId, ModuleKind, Monitor, Problems, Profile, ProfileKind, Rva,
+    Svma,
 };
 use heatline_readers::{Folder, Input, ReadOptions, spt};
 use heatline_symbols::{Image, Locate, Nowhere, Recorded, Resolution, SymbolError};
@@ -223,6 +225,7 @@ fn resolve(
     let mut symbols = Vec::with_capacity(profile.modules.len());
     let mut all = Vec::with_capacity(profile.modules.len());
     let mut done = 0;
+    let kernel = search.kallsyms.as_deref().map(KernelSymbols::read).transpose()?;
     for (id, module) in (0..).map(ModuleId).zip(&profile.modules) {
         let all_wanted = addresses.of_module(id);
         let recorded = profile.symbolization.as_ref().and_then(|said| Recorded::look_up(said, id, all_wanted));
@@ -258,7 +261,12 @@ fn resolve(
                     Err(error) => ModuleSymbols::Unavailable(error.to_string()),
                 }
             }
-            Err(reason) => ModuleSymbols::Unavailable(reason.clone()),
+            Err(reason) => match &kernel {
+                Some(kernel) if matches!(module.kind, ModuleKind::Kernel | ModuleKind::KernelModule) => {
+                    kernel.look_up(wanted)
+                }
+                _ => ModuleSymbols::Unavailable(reason.clone()),
+            },
         };
         note_unavailable(problems, module, &answer);
         let answer = match (recorded, answer) {

@@ -7,6 +7,7 @@ mod call_lines;
 mod cli;
 mod discovery;
 mod freeze;
+mod kernel_symbols;
 mod load;
 mod lsp;
 mod out_file;

@@ -1,5 +1,6 @@
 //! `heatline diff`: its own numbers, and with `--perf` those of `perf diff`.
 
+mod kinds;
 mod numbers;
 mod printed;
 mod programs;

@@ -1,7 +1,7 @@
 //! `--perf` on recordings that are written by hand: the worked examples, and many more beside perf.
 
 use super::programs::{Hits, Programs, as_perf, cells};
-use crate::writer::{EventSpec, Order, Writer};
+use crate::writer::{EventSpec, IN_KERNEL, KERNEL, Order, Writer};
 
 /// Checks the rows that both commands print: the cells of the values, then the last cell, a name.
 #[track_caller]
@@ -86,6 +86,29 @@ fn a_file_with_another_event_has_no_values() {
     let spec = EventSpec { config: 1, ..EventSpec::default() };
     programs.write_with(Writer::with_events(Order::Little, vec![spec]), "other", &[("fn1", 10, 100)]);
     check(&programs, "A other", &["50.00||fn1", "30.00||fn2", "15.00||fn3", "5.00||fn4"]);
+}
+
+#[test]
+fn kernel_functions_are_named_by_a_list() {
+    let programs = Programs::new();
+    let start = 0xffff_ffff_8100_0000;
+    for (name, hits) in [("old", [6, 2]), ("new", [3, 9])] {
+        let mut writer = Writer::new(Order::Little);
+        writer.map_kernel(start, 0x100_0000, "[kernel.kallsyms]_text");
+        for (function, samples) in hits.into_iter().enumerate() {
+            let address = start + 0x100 * function as u64 + 8;
+            for time in 0..samples {
+                writer.sample_with(IN_KERNEL, (100, 100), 1000 + time, 100, &[KERNEL, address], &[]);
+            }
+        }
+        programs.write_with(writer, name, &[("fn1", 4, 100)]);
+    }
+    let list = "ffffffff81000000 T _text\nffffffff81000000 T _stext\nffffffff81000000 T do_first\n\
+                ffffffff81000100 T do_second\nffffffff81000200 T do_third\nffffffff82000000 T _etext\n";
+    std::fs::write(programs.path("kallsyms"), list).unwrap();
+    let table = as_perf(programs.root(), &["--kallsyms", "kallsyms", "-t", ";", "old", "new"]);
+    let rows: Vec<&str> = cells(&table, ';').iter().map(|cells| *cells.last().unwrap()).collect();
+    assert!(rows.contains(&"[k] do_second"), "{table}");
 }
 
 #[test]

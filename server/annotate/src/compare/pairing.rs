@@ -297,19 +297,38 @@ struct Lines {
 
 enum TextPair {
     Same,
-    /// With the words of the old lines.
-    Placed(LineMap, Vec<String>),
+    Placed(Placed),
+}
+
+/// The lines of an old text in a new one.
+struct Placed {
+    map: LineMap,
+    /// What the old lines say.
+    words: Vec<String>,
+    /// The lines of the new text that are lines of the old.
+    taken: HashSet<NonZeroU32>,
+}
+
+impl Placed {
+    /// `None` if the texts have too little in common.
+    fn new(old: &str, new: &str) -> Option<Self> {
+        let words: Vec<String> = old.lines().map(|line| line.trim().to_owned()).collect();
+        let all = (1..=words.len() as u32).filter_map(NonZeroU32::new);
+        let placed = Comparison::new(old, new, all);
+        let stays =
+            placed.map.all().filter(|(_, _, placement)| matches!(placement, Placement::Exact | Placement::Moved));
+        let taken = stays.filter_map(|(_, now, _)| NonZeroU32::new(now.checked_add(1)?)).collect();
+        placed.is_sure().then_some(Placed { map: placed.map, words, taken })
+    }
+
+    fn words(&self, line: NonZeroU32) -> String {
+        self.words.get(line.get() as usize - 1).cloned().unwrap_or_default()
+    }
 }
 
 impl Lines {
     fn new(ledger: &Ledger, main: &Ledger, is_reference: bool, modules: &ModuleNames) -> Self {
         let files = FileMap::new(ledger, main);
-        let mut lines: Vec<Vec<NonZeroU32>> = vec![Vec::new(); ledger.files.len()];
-        for entry in &ledger.entries {
-            if let (Some(file), Some(line)) = (entry.file, entry.place.line) {
-                lines[file as usize].push(line);
-            }
-        }
         let texts = (0..ledger.files.len()).map(|at| {
             let (old, new) = (&ledger.files[at], &main.files[files.of[at]? as usize]);
             if old.checksum.is_some() && old.checksum == new.checksum {
@@ -319,9 +338,7 @@ impl Lines {
             if old == new {
                 return Some(TextPair::Same);
             }
-            let placed = Comparison::new(old, new, lines[at].iter().copied());
-            let words = || old.lines().map(|line| line.trim().to_owned()).collect();
-            placed.is_sure().then(|| TextPair::Placed(placed.map, words()))
+            Placed::new(old, new).map(TextPair::Placed)
         });
         let mut starts: HashMap<FunctionKey, Vec<FileLine>> = HashMap::new();
         let mut starts_of_file: HashMap<u32, Vec<(NonZeroU32, String)>> = HashMap::new();
@@ -341,16 +358,27 @@ impl Lines {
         }
         match &self.texts[file as usize] {
             Some(TextPair::Same) => Some((Found::Line(line, None), Pairing::Content)),
-            Some(TextPair::Placed(map, words)) => {
-                let (now, placement) = map.find(line)?;
-                let now = NonZeroU32::new(now.checked_add(1)?)?;
-                let words = || words.get(line.get() as usize - 1).cloned().unwrap_or_default();
-                // A line that was edited is still the line if it is of the same function.
-                let foreign = placement == Placement::Changed && !self.is_of_owner(entry, file, now);
-                let gone = placement == Placement::Gone || foreign;
-                Some((if gone { Found::Removed(words()) } else { Found::Line(now, None) }, Pairing::Content))
-            }
+            Some(TextPair::Placed(placed)) => Some(self.by_text(placed, entry, file, line)?),
             None => self.by_offset(entry, file),
+        }
+    }
+
+    fn by_text(&self, placed: &Placed, entry: &Entry, file: u32, line: NonZeroU32) -> Option<(Found, Pairing)> {
+        let (now, placement) = placed.map.find(line)?;
+        let now = NonZeroU32::new(now.checked_add(1)?)?;
+        // A line that was edited is still the line if it is of the same function.
+        let foreign = placement == Placement::Changed && !self.is_of_owner(entry, file, now);
+        if placement != Placement::Gone && !foreign {
+            return Some((Found::Line(now, None), Pairing::Content));
+        }
+        // Its function may have moved and a fresh line stand where it stood.
+        match self.by_offset(entry, file) {
+            Some((Found::Line(now, Some(to)), Pairing::Offset))
+                if Some(to) == self.files.of[file as usize] && !placed.taken.contains(&now) =>
+            {
+                Some((Found::Line(now, None), Pairing::Offset))
+            }
+            _ => Some((Found::Removed(placed.words(line)), Pairing::Content)),
         }
     }
 

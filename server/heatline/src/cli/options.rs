@@ -107,6 +107,9 @@ pub struct ProfileArgs {
     /// Use a binary although its build id differs from the recorded one.
     #[arg(long)]
     pub allow_mismatch: bool,
+    /// Names of kernel functions: a copy of /proc/kallsyms of the recorded machine, made by root before it restarts.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
     /// How to write.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
@@ -149,6 +152,7 @@ impl ProfileArgs {
                 beside: Vec::new(),
                 home: std::env::home_dir(),
                 allow_mismatch: self.allow_mismatch,
+                kallsyms: self.kallsyms.clone(),
             },
             sources: SourcePaths {
                 map: source_map,

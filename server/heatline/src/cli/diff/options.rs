@@ -322,6 +322,7 @@ impl DiffArgs {
             coverage: false,
             module: self.module.clone(),
             allow_mismatch: self.allow_mismatch,
+            kallsyms: self.kallsyms.clone(),
             format: Format::Table,
         })
     }

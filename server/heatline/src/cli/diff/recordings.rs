@@ -225,7 +225,10 @@ impl Facts {
                 found.push(format!("{what} is {here}, that of the baseline {there}"));
             }
         };
-        compare("the format", other.kind.name(), self.kind.name());
+        // A frozen profile may be of any format.
+        if ![self.kind, other.kind].contains(&ProfileKind::Heatline) {
+            compare("the format", other.kind.name(), self.kind.name());
+        }
         if let (Some(here), Some(there)) = (&other.cpu, &self.cpu) {
             compare("the processor", here, there);
         }
