@@ -1,10 +1,10 @@
 //! Freezing: a loaded profile with the texts of its sources as one file that needs nothing else.
 
 use crate::base_text::{BaseText, BaseTexts};
-use crate::load::Loaded;
+use crate::load::{AMBIGUOUS_SOURCE, Loaded};
 use crate::sources::is_newer;
 use heatline_annotate::FileId;
-use heatline_profile::Problems;
+use heatline_profile::{Problems, Profile};
 use heatline_readers::frozen;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,18 @@ pub fn freeze(loaded: &Loaded) -> anyhow::Result<(Vec<u8>, Problems)> {
             file.text = Some(text.clone());
         }
     }
-    Ok((frozen::freeze(loaded.model.profile(), &symbolization)?, left_out))
+    let mut profile = Profile::clone(loaded.model.profile());
+    profile.problems = problems(loaded);
+    Ok((frozen::freeze(&profile, &symbolization)?, left_out))
+}
+
+/// What went wrong with the recording and its binaries; what is of this machine stays here.
+fn problems(loaded: &Loaded) -> Problems {
+    let mut problems = Problems::new();
+    for problem in loaded.problems.iter().filter(|problem| problem.kind != AMBIGUOUS_SOURCE) {
+        problems.add(problem.kind, problem.count, problem.offset, problem.message.clone());
+    }
+    problems
 }
 
 /// The texts that the files were built from, by the file that stands for each. A text that was written after the

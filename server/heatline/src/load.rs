@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// The kind of problem that several files here could be one that was recorded.
+pub const AMBIGUOUS_SOURCE: &str = "ambiguous-source";
+
 /// What loading needs to know.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
@@ -142,7 +145,7 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     };
     let sources = Arc::new(Sources::find(&model, &places));
     for ambiguous in sources.ambiguous() {
-        problems.add("ambiguous-source", 1, None, ambiguous.to_string());
+        problems.add(AMBIGUOUS_SOURCE, 1, None, ambiguous.to_string());
     }
     monitor.progress(Phase::Sources, 1, 1)?;
     let (looked, binaries): (_, Vec<Option<PathBuf>>) =

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The word that tells a frozen profile.
 const FORMAT: &str = "heatline-frozen-profile";
 
-/// The only version there is.
+/// The only version there is. Whatever is added to the tables raises it.
 const VERSION: u64 = 1;
 
 #[derive(Serialize, Deserialize, Debug)]

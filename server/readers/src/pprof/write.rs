@@ -3,8 +3,8 @@
 use super::gzip;
 use super::wire::Message;
 use heatline_profile::{
-    AddressSpace, EventId, Identity, ModuleAddress, ModuleId, ModuleKind, Profile, RecordedFileId, RecordedFrame,
-    RecordedFunctionId, Sampling, StackId, Symbolization, Unit,
+    AddressSpace, EventId, Identity, Module, ModuleAddress, ModuleId, ModuleKind, Profile, RecordedFileId,
+    RecordedFrame, RecordedFunctionId, Sampling, StackId, Symbolization, Unit,
 };
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -109,7 +109,7 @@ fn bases(profile: &Profile) -> Vec<u64> {
         *end = (*end).max(node.address.lookup().0.saturating_add(1));
     }
     let mut next = FIRST_PAGE;
-    let mut place = |(module, end): (&heatline_profile::Module, u64)| {
+    let mut place = |(module, end): (&Module, u64)| {
         let above = next.checked_add(end).and_then(|end| end.checked_next_multiple_of(PAGE));
         match above {
             Some(above) if module.kind == ModuleKind::Binary && module.space != AddressSpace::Avma => {
@@ -204,7 +204,10 @@ impl Export<'_> {
 
     fn mappings(&mut self) {
         let used = self.used_modules();
-        for (id, module) in (0..).map(ModuleId).zip(&self.profile.modules) {
+        let mut modules: Vec<(ModuleId, &Module)> = (0..).map(ModuleId).zip(&self.profile.modules).collect();
+        let program = self.program();
+        modules.sort_by_key(|&(id, _)| Some(id) != program);
+        for (id, module) in modules {
             let Some(&end) = used.get(&id) else { continue };
             let frames = self.symbolization.module(id);
             let has = |what: fn(&RecordedFrame) -> bool| {
@@ -227,6 +230,20 @@ impl Export<'_> {
             message.number(10, has(|frame| frame.inlined));
             self.out.message(3, &message);
         }
+    }
+
+    /// The module that viewers name the profile after, which is the first: the program that cost most, else the library.
+    fn program(&self) -> Option<ModuleId> {
+        let mut weights = vec![0u64; self.profile.modules.len()];
+        for row in &self.profile.rows {
+            let weight = &mut weights[self.profile.stacks.node(row.stack).module.0 as usize];
+            *weight = weight.saturating_add(row.tally.samples);
+        }
+        let modules = (0..).map(ModuleId).zip(&self.profile.modules).zip(weights);
+        let binaries = modules.filter(|((_, module), _)| module.kind == ModuleKind::Binary);
+        let is_program = |module: &Module| !module.base_name().contains(".so") && !module.base_name().ends_with(".dll");
+        let best = binaries.max_by_key(|((id, module), weight)| (is_program(module), *weight, std::cmp::Reverse(*id)));
+        best.map(|((id, _), _)| id)
     }
 
     /// The modules that samples lie in, each with the end of its code as far as it was sampled.
