@@ -27,6 +27,14 @@ fn costs(profile: &Path, arguments: &[&str]) -> Value {
     document
 }
 
+/// The rows of a comparison by line and the remarks on it.
+fn difference(folder: &Path, baseline: &str, new: &str) -> (Value, Value) {
+    let mut document: Value =
+        serde_json::from_str(&printed(folder, &["diff", baseline, new, "--by", "line", "--format", "json"]))
+            .expect("JSON");
+    (document["rows"].take(), document["problems"].take())
+}
+
 const VIEWS: [&[&str]; 9] = [
     &["--by", "line"],
     &["--by", "function"],
@@ -49,6 +57,8 @@ fn a_frozen_profile_gives_the_costs_of_the_live_one_without_its_binaries_and_sou
     printed(live.parent().expect("a folder"), &["freeze", "perf.data", "-o", frozen_name]);
     let expected: Vec<Value> = VIEWS.iter().map(|view| costs(&live, view)).collect();
     let annotated = printed(live.parent().expect("a folder"), &["annotate", "perf.data", "--source", "other.c"]);
+    let same = difference(live.parent().expect("a folder"), "perf.data", "perf.data");
+    assert_eq!(difference(live.parent().expect("a folder"), frozen_name, "perf.data"), same);
     drop(lab);
     for (view, expected) in VIEWS.iter().zip(expected) {
         assert_eq!(costs(&frozen, view), expected, "{view:?}");

@@ -52,6 +52,8 @@ pub struct Recording {
     pub recorder: Option<String>,
     /// Operating system release.
     pub os_release: Option<String>,
+    /// The format that a frozen profile had before.
+    pub frozen_from: Option<ProfileKind>,
     /// How many samples were taken, where several events tell of the same ones; else those of all events add up.
     pub samples: Option<u64>,
 }
@@ -102,6 +104,11 @@ impl Profile {
             recording: Recording::default(),
             problems: Problems::new(),
         }
+    }
+
+    /// The format it was recorded in, frozen since or not.
+    pub fn origin(&self) -> ProfileKind {
+        self.recording.frozen_from.unwrap_or(self.kind)
     }
 
     /// The event with this number.

@@ -83,7 +83,11 @@ impl Manifest {
         Manifest {
             format: FORMAT.into(),
             version: VERSION,
-            profile: Summary { kind: profile.kind.name().into(), samples: profile.samples(), events: events.collect() },
+            profile: Summary {
+                kind: profile.origin().name().into(),
+                samples: profile.samples(),
+                events: events.collect(),
+            },
             modules: modules.collect(),
             sources,
         }

@@ -39,6 +39,8 @@ codes!(unit_code, unit: Unit {
     Calls = 8, Bytes = 9,
 });
 
+codes!(kind_code, kind: ProfileKind { PerfData = 0, Spt = 1, Spe = 2, Uftrace = 3, Pprof = 4, Heatline = 5, });
+
 codes!(module_kind_code, module_kind: ModuleKind {
     Binary = 0, Kernel = 1, KernelModule = 2, Guest = 3, Vdso = 4, Anonymous = 5, Unmapped = 6,
 });
@@ -63,6 +65,7 @@ pub(super) fn encode(profile: &Profile, symbolization: &Symbolization) -> Vec<u8
         problems,
     } = profile;
     let mut out = Encoder::default();
+    out.number(kind_code(profile.origin()));
     out.list(events, encode_event);
     out.list(modules, encode_module);
     out.list(threads, |out, thread| {
@@ -98,6 +101,7 @@ pub(super) fn encode(profile: &Profile, symbolization: &Symbolization) -> Vec<u8
 pub(super) fn decode(bytes: &[u8]) -> Decoded<Profile> {
     let input = &mut Decoder::new(bytes);
     let mut profile = Profile::new(ProfileKind::Heatline);
+    let Some(origin) = kind(input.number()?) else { return input.damage("a format") };
     profile.events = input.list(decode_event)?;
     profile.modules = input.list(decode_module)?;
     profile.threads = input.list(|input| {
@@ -111,7 +115,7 @@ pub(super) fn decode(bytes: &[u8]) -> Decoded<Profile> {
     profile.calls =
         input.optional(|input| Ok(CallTable { rows: input.list(|input| decode_calls(input, &profile))? }))?;
     profile.symbolization = Some(Arc::new(decode_symbols(input, profile.modules.len())?));
-    profile.recording = decode_recording(input)?;
+    profile.recording = Recording { frozen_from: Some(origin), ..decode_recording(input)? };
     profile.problems = decode_problems(input)?;
     if input.is_at_end() { Ok(profile) } else { input.damage("the end of the tables") }
 }
@@ -308,7 +312,7 @@ fn decode_calls(input: &mut Decoder<'_>, profile: &Profile) -> Decoded<CallRow> 
 }
 
 fn encode_recording(out: &mut Encoder, recording: &Recording) {
-    let Recording { duration_ns, arch, cpu, command_line, recorder, os_release, samples } = recording;
+    let Recording { duration_ns, arch, cpu, command_line, recorder, os_release, samples, frozen_from: _ } = recording;
     out.optional(*duration_ns, Encoder::number);
     for text in [arch, cpu, recorder, os_release] {
         out.optional(text.as_ref(), |out, text| out.text(text));
@@ -326,6 +330,7 @@ fn decode_recording(input: &mut Decoder<'_>) -> Decoded<Recording> {
         os_release: input.optional(Decoder::text)?,
         command_line: input.list(Decoder::text)?,
         samples: input.optional(Decoder::number)?,
+        frozen_from: None,
     })
 }
 

@@ -116,6 +116,8 @@ fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 fn everything_comes_back() {
     let (profile, symbolization) = (profile(), symbolization());
     let bytes = frozen::freeze(&profile, &symbolization).unwrap();
+    let mut profile = profile;
+    profile.recording.frozen_from = Some(profile.kind);
     let expected = Profile { kind: ProfileKind::Heatline, symbolization: Some(symbolization.into()), ..profile };
     let expected = format!("{expected:#?}");
     assert_eq!(format!("{:#?}", read(&bytes).unwrap()), expected);

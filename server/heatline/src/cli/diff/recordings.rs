@@ -210,7 +210,7 @@ impl MetricName {
 impl Facts {
     fn of(profile: &Profile) -> Self {
         Facts {
-            kind: profile.kind,
+            kind: profile.origin(),
             cpu: profile.recording.cpu.clone(),
             arch: profile.recording.arch.clone(),
             spe: profile.spe.as_ref().map(|table| table.recording.settings.clone()).unwrap_or_default(),
