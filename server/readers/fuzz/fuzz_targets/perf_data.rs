@@ -3,6 +3,7 @@
 #![no_main]
 
 use heatline_profile::{Profile, Silent};
+use heatline_readers::perf_data::RecordSink;
 use heatline_readers::{Input, ReadError, ReadOptions, read};
 use libfuzzer_sys::fuzz_target;
 use std::io::{self, Cursor, Read};
@@ -16,7 +17,10 @@ fuzz_target!(|data: &[u8]| {
         bytes.extend(if first & 1 == 0 { 16u64.to_le_bytes() } else { 16u64.to_be_bytes() });
     }
     bytes.extend(rest);
-    let stored = read(Input::File(&mut Cursor::new(&bytes)), &ReadOptions::default(), &Silent);
+    // What a dump shows is put together too.
+    let records = RecordSink::new(|_| ()).with_features(|_| ());
+    let options = ReadOptions { records: Some(records), ..ReadOptions::default() };
+    let stored = read(Input::File(&mut Cursor::new(&bytes)), &options, &Silent);
     if first & 2 != 0 {
         let mut pieces = Pieces { bytes: &bytes, size: usize::from(first >> 2) + 1 };
         let streamed = read(Input::Stream(&mut pieces), &ReadOptions::default(), &Silent);

@@ -3,8 +3,11 @@
 use super::recording::{Scratch, perf, record, record_pipe, run, small};
 use super::writer::{Order, USER, Writer, build_id_section};
 use heatline_profile::{Profile, Silent};
+use heatline_readers::perf_data::RecordSink;
 use heatline_readers::{Input, ReadError, ReadOptions};
 use std::io::Cursor;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     heatline_readers::read(Input::File(&mut Cursor::new(bytes)), &ReadOptions::default(), &Silent)
@@ -170,6 +173,26 @@ fn mutations_of_a_file_of_big_byte_order_neither_panic_nor_hang() {
         }
     }
     survives_mutations(&writer.file(&[(2, build_id_section(&writer, "/usr/bin/app", [7; 20]))]));
+}
+
+/// Memory accesses, and everything that a dump shows: fields of samples and sections about the machine.
+#[test]
+fn mutations_of_what_a_dump_shows_neither_panic_nor_hang() {
+    for base in [super::memory::file(Order::Little, true), small().to_vec()] {
+        let mut numbers = Numbers(0x1357_9bdf_0246_8ace);
+        let shown = Arc::new(AtomicU64::new(0));
+        for _ in 0..1_000 {
+            let mut bytes = base.clone();
+            mutate(&mut bytes, &mut numbers);
+            let (of_records, of_features) = (shown.clone(), shown.clone());
+            let count = |shown: &AtomicU64, fields: usize| shown.fetch_add(fields as u64, Ordering::Relaxed);
+            let sink = RecordSink::new(move |record| _ = count(&of_records, record.fields.len()))
+                .with_features(move |feature| _ = count(&of_features, feature.fields.len()));
+            let options = ReadOptions { records: Some(sink), ..ReadOptions::default() };
+            let _ = heatline_readers::read(Input::File(&mut Cursor::new(bytes)), &options, &Silent);
+        }
+        assert!(shown.load(Ordering::Relaxed) > 30_000);
+    }
 }
 
 /// Names the file of which a process of its own reads damaged copies.

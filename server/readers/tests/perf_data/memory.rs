@@ -37,7 +37,7 @@ fn data_source(kind: [u64; 7]) -> u64 {
 }
 
 /// Samples of all kinds at four addresses, of latencies that differ; with three weights if `parts`.
-fn file(order: Order, parts: bool) -> Vec<u8> {
+pub fn file(order: Order, parts: bool) -> Vec<u8> {
     let weight = if parts { WEIGHT_STRUCT } else { WEIGHT };
     // `cpu/mem-loads/`, precise.
     let event = EventSpec {
