@@ -28,6 +28,7 @@ impl Default for CallStats {
 
 impl CallStats {
     /// One more call.
+    #[inline]
     pub fn add_call(&mut self, duration_ns: u64) {
         *self += CallStats { calls: 1, total_ns: duration_ns, shortest_ns: duration_ns, longest_ns: duration_ns };
     }
@@ -39,6 +40,7 @@ impl CallStats {
 }
 
 impl AddAssign for CallStats {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.total_ns = self.total_ns.saturating_add(other.total_ns);

@@ -110,5 +110,5 @@ impl Events {
 }
 
 fn tally(span: &Span) -> Tally {
-    Tally { samples: span.intervals, weight: Weight(span.ns), squares: span.squares }
+    Tally { samples: span.intervals, weight: Weight(span.ns), squares: 0.0 }
 }

@@ -110,6 +110,14 @@ impl<'a> Records<'a> {
         Ok(self.at(0))
     }
 
+    /// The bytes at hand, if plain records can be told from their words: from there on, whole records only by chance.
+    pub fn plain(&self) -> &[u8] {
+        match self.order {
+            Order::Little => self.buffer.get(self.start..self.end).unwrap_or_default(),
+            Order::Big => &[],
+        }
+    }
+
     /// The record that would be so many bytes ahead.
     pub fn peek_at(&mut self, ahead: usize) -> io::Result<Option<Record>> {
         if self.end - self.start < ahead + RECORD {

@@ -23,8 +23,45 @@ pub(super) struct Node {
     pub address: u64,
     /// Whether entries are noted because processes are forked there.
     pub watched: bool,
+    /// How many functions are on the path.
+    depth: u32,
     /// The children entered last: most functions call few others.
     recent: [NodeId; 2],
+    /// The words of plain records that enter them; 0 for none.
+    enters: [u64; 2],
+    /// The word of a plain record that returns from here.
+    leaves: u64,
+}
+
+/// What a plain record comes to, if it is one of those expected most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    Enter(NodeId),
+    Leave(NodeId),
+    Other,
+}
+
+impl Node {
+    /// Compares the word of a record with those expected here.
+    #[inline(always)]
+    pub fn step(&self, word: u64) -> Step {
+        if word == self.leaves {
+            Step::Leave(self.parent)
+        } else if word == self.enters[0] {
+            Step::Enter(self.recent[0])
+        } else if word == self.enters[1] {
+            Step::Enter(self.recent[1])
+        } else {
+            Step::Other
+        }
+    }
+}
+
+/// The word of a record that enters a function at a depth, with nothing behind it; `None` if there can be none. That of
+/// the return has the lowest bit set.
+fn plain_entry(depth: u32, address: u64) -> Option<u64> {
+    let fits = depth < 1 << 10 && address < 1 << 48;
+    fits.then_some(5 << 3 | u64::from(depth) << 6 | address << 16)
 }
 
 /// All call paths that were taken.
@@ -85,15 +122,21 @@ impl CallTree {
                 child
             }
         };
+        let is_plain = self.nodes.get(child as usize).is_some_and(|node| !node.watched);
         if let Some(node) = self.nodes.get_mut(parent as usize) {
             node.recent = [child, node.recent[0]];
+            let enters = plain_entry(node.depth, address).filter(|_| is_plain).unwrap_or(0);
+            node.enters = [enters, node.enters[0]];
         }
         child
     }
 
     fn push(&mut self, parent: NodeId, address: u64) -> NodeId {
         let watched = parent != NO_NODE && self.watched.contains(&address);
-        self.nodes.push(Node { parent, address, watched, recent: [NO_NODE; 2] });
+        let caller = self.nodes.get(parent as usize).map(|node| node.depth);
+        let leaves = caller.and_then(|depth| plain_entry(depth, address)).map_or(0, |word| word | 1);
+        let depth = caller.map_or(0, |depth| depth + 1);
+        self.nodes.push(Node { parent, address, watched, depth, recent: [NO_NODE; 2], enters: [0; 2], leaves });
         self.nodes.len() as NodeId - 1
     }
 
@@ -134,7 +177,6 @@ pub(super) struct Cell {
 pub(super) struct Span {
     pub intervals: u64,
     pub ns: u64,
-    pub squares: f64,
 }
 
 impl Span {
@@ -142,22 +184,16 @@ impl Span {
     pub fn add(&mut self, ns: u64) {
         self.intervals += 1;
         self.ns = self.ns.saturating_add(ns);
-        self.squares += ns as f64 * ns as f64;
     }
 
     /// What is left when a part is taken out.
     pub fn without(&self, part: &Span) -> Span {
-        Span {
-            intervals: self.intervals.saturating_sub(part.intervals),
-            ns: self.ns.saturating_sub(part.ns),
-            squares: (self.squares - part.squares).max(0.0),
-        }
+        Span { intervals: self.intervals.saturating_sub(part.intervals), ns: self.ns.saturating_sub(part.ns) }
     }
 
     fn append(&mut self, other: &Span) {
         self.intervals = self.intervals.saturating_add(other.intervals);
         self.ns = self.ns.saturating_add(other.ns);
-        self.squares += other.squares;
     }
 }
 
@@ -189,6 +225,23 @@ impl Cells {
             self.touched.push(node);
         }
         cell
+    }
+
+    /// Cells for so many nodes, for [`Self::get_mut`].
+    pub fn reserve(&mut self, nodes: usize) {
+        if nodes > self.cells.len() {
+            self.grow(nodes - 1);
+        }
+    }
+
+    /// The cell of a node, if there is one yet.
+    #[inline(always)]
+    pub fn get_mut(&mut self, node: NodeId) -> Option<&mut Cell> {
+        let cell = self.cells.get_mut(node as usize)?;
+        if cell.elapsed.intervals == 0 && cell.calls.calls == 0 {
+            self.touched.push(node);
+        }
+        Some(cell)
     }
 
     #[cold]

@@ -6,7 +6,7 @@
 use super::records::{Kind, RECORD, Record, Records};
 use super::spaces::Space;
 use super::switches::Switch;
-use super::tree::{CallTree, Cells, NO_NODE, NodeId, UNTOLD};
+use super::tree::{CallTree, Cells, NO_NODE, NodeId, Step, UNTOLD};
 use rustc_hash::FxHashMap;
 use std::io;
 
@@ -130,6 +130,9 @@ impl Walk<'_> {
     ) -> io::Result<Stop> {
         let mut next_switch = switches.first().map_or(u64::MAX, |switch| switch.time);
         for _ in 0..REPORT_EVERY {
+            let until_then = next_switch.min(until).min(thread.session_ends);
+            let plain = self.run_plain(thread, records.plain(), until_then);
+            records.advance(plain);
             let Some(record) = records.peek()? else {
                 if records.left() > 0 {
                     self.counts.cut += 1;
@@ -171,6 +174,56 @@ impl Walk<'_> {
             }
         }
         Ok(Stop::Pause)
+    }
+
+    /// Reads on as long as records are what is expected: entries of functions that were entered from here before, and
+    /// returns of the innermost function, before a moment. Nearly all are. Returns the number of bytes.
+    fn run_plain(&mut self, thread: &mut Thread, bytes: &[u8], until: u64) -> usize {
+        let Some(mut last) = thread.last.filter(|_| !thread.lost && !thread.switched_out && self.range.is_none())
+        else {
+            return 0;
+        };
+        let nodes = self.tree.nodes();
+        self.cells.reserve(nodes.len());
+        let mut top = self.top(thread);
+        let mut used = 0;
+        for record in bytes.as_chunks::<RECORD>().0 {
+            let [time, word] = [0, 8].map(|at| record.get(at..).and_then(|half| half.first_chunk()));
+            let (Some(time), Some(word)) = (time, word) else { break };
+            let (time, word) = (u64::from_le_bytes(*time), u64::from_le_bytes(*word));
+            let ns = time.wrapping_sub(last);
+            let (Some(node), Some(cell)) = (nodes.get(top as usize), self.cells.get_mut(top)) else { break };
+            let step = node.step(word);
+            if ns >= SUSPICIOUS_PAUSE || time >= until || step == Step::Other {
+                break;
+            }
+            cell.elapsed.intervals += 1;
+            cell.elapsed.ns = cell.elapsed.ns.wrapping_add(ns);
+            match step {
+                Step::Enter(child) => {
+                    thread.stack.push(Frame { node: child, entered: time });
+                    top = child;
+                }
+                Step::Leave(parent) => {
+                    let entered = thread.stack.pop().map_or(time, |frame| frame.entered);
+                    cell.calls.add_call(time.wrapping_sub(entered));
+                    top = parent;
+                }
+                Step::Other => break,
+            }
+            last = time;
+            used += RECORD;
+        }
+        thread.last = Some(last);
+        self.extend(last);
+        used
+    }
+
+    /// A moment that something is known of.
+    fn extend(&mut self, moment: u64) {
+        if let Some((_, last)) = self.extent {
+            *last = moment.max(*last);
+        }
     }
 
     /// Whether a moment lies far ahead while the next record does not: then it is damaged.
