@@ -13,7 +13,7 @@ use std::io::{self, Read, SeekFrom};
 pub(super) const RECORD: usize = 16;
 
 /// Bytes read at once; also how far one can look ahead.
-const BLOCK: usize = 256 << 10;
+const BLOCK: usize = 128 << 10;
 
 /// What a record says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
