@@ -1,7 +1,7 @@
 // An example of the fixtures, opened in the editor, and what is to be seen of it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -71,6 +71,18 @@ export class Example {
     mkdirSync(path.dirname(path.join(this.workspace, file)), { recursive: true });
     const options = ['record', '-q', '-e', events, '-F', '499', '-g', '-o', file, './neighbours'];
     execFileSync('perf', options, { cwd: this.workspace, stdio: 'ignore' });
+  }
+
+  /** Builds the example's program again from its sources as they are, in place. */
+  build() {
+    const sources = readdirSync(path.join(this.workspace, 'src')).filter((name) => name.endsWith('.cpp'));
+    const options = ['-std=c++17', '-O2', '-g', '-fno-omit-frame-pointer', '-fno-optimize-sibling-calls', `-ffile-prefix-map=${this.workspace}=/quickstart`];
+    execFileSync('g++', [...options, '-o', 'neighbours', ...sources.map((name) => this.source(name))], { cwd: this.workspace });
+  }
+
+  /** What `heatline diff` says of two profiles. */
+  difference(...options) {
+    return expected.difference(heatline, this.workspace, ...options);
   }
 
   /** Writes the settings of the workspace. */

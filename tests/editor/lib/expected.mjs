@@ -8,6 +8,18 @@ export function report(heatline, folder, ...options) {
   return JSON.parse(text);
 }
 
+/** The rows of a comparison. */
+export function difference(heatline, folder, ...options) {
+  const text = execFileSync(heatline, ['diff', ...options, '--format', 'json'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 28 });
+  return JSON.parse(text);
+}
+
+/** A difference as it is shown everywhere. */
+export function points(value) {
+  const sign = value < 0 ? '\u2212' : '+';
+  return `Δ ${sign}${percent(Math.abs(value)).replace('%', 'pp')}`;
+}
+
 /** A share as it is shown everywhere: two significant digits; from 10 on, one decimal. */
 export function percent(value) {
   if (value === 0) {

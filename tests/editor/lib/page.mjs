@@ -189,16 +189,22 @@ export class Window {
     return this.until(async () => plain(await hover.innerText()), (text) => text !== '' && !/Loading/.test(text), 'a hover with text');
   }
 
-  /** Runs a command by its title, through the palette. */
+  /** Runs a command by its title, through the palette, which closes when something else takes the focus; then once more. */
   async command(title) {
-    const input = await this.openList('F1');
-    await input.fill(`>${title}`);
-    await this.choose(title);
+    const run = async () => {
+      const input = await this.openList('F1');
+      await input.fill(`>${title}`, { timeout: 3000 });
+      await this.#row(title).click({ timeout: 5000 });
+    };
+    await this.again(run, () => undefined);
   }
 
   /** Presses the key that opens a list until it is open; gives its input. */
   async openList(key) {
     const widget = this.#page.locator('.quick-input-widget');
+    if (await widget.isVisible()) {
+      await this.#page.keyboard.press('Escape');
+    }
     await widget.waitFor({ state: 'hidden', timeout: PATIENCE });
     const input = widget.locator('input').first();
     await this.again(() => this.#page.keyboard.press(key), () => input.waitFor({ timeout: 3000 }));
