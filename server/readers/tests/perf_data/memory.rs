@@ -162,13 +162,13 @@ fn check(order: Order, parts: bool, name: &str) {
 
 #[test]
 fn accesses_are_what_perf_says_of_each_sample() {
-    check(Order::Little, false, "memory");
-    check(Order::Big, false, "memory-big");
+    check(Order::Little, false, "accesses");
+    check(Order::Big, false, "accesses-big");
 }
 
 #[test]
 fn of_three_weights_the_first_is_the_latency_of_the_access() {
-    check(Order::Little, true, "memory-parts");
+    check(Order::Little, true, "accesses-parts");
 }
 
 #[test]
