@@ -8,10 +8,12 @@ it('hotspots come in the order of the server, with their words and their place',
   const rows = [
     { name: 'search', module: 'app', location, exclusive: cost, placement: 'exact' as const, text: '12.0 %' },
     { name: '__logf', module: 'libm.so.6', exclusive: cost, placement: 'unverified' as const, text: '2 samples' },
+    { name: 'old', module: 'app', exclusive: cost, placement: 'gone' as const, text: 'removed · Δ −15.0 pp' },
   ];
   expect(hotspotItems(rows).map(({ label, description }) => [label, description])).toEqual([
     ['12.0 %  search', 'tree.cpp:5'],
     ['2 samples  __logf', 'libm.so.6, no source here'],
+    ['removed · Δ −15.0 pp  old', 'app, not there any more'],
   ]);
 });
 

@@ -59,4 +59,12 @@ fn a_review_shows_regressions_on_their_lines() {
     assert_eq!(place["artifactLocation"], json!({ "uri": "app.c", "uriBaseId": "SRCROOT" }));
     assert!(run["originalUriBaseIds"]["SRCROOT"]["uri"].as_str().unwrap().starts_with("file:///"));
     assert!(result["message"]["text"].as_str().unwrap().contains("+40.0 pp of cpu-clock"));
+    // Recorded elsewhere, the file is where the person says it is.
+    let map = format!("{}=elsewhere", programs.root().display());
+    std::fs::create_dir(programs.path("elsewhere")).unwrap();
+    std::fs::rename(programs.path("app.c"), programs.path("elsewhere/app.c")).unwrap();
+    let (_, text) = self::run(&programs, &["--by", "line", "--format", "sarif", "--source-map", &map]);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let place = &document["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"], json!({ "uri": "elsewhere/app.c", "uriBaseId": "SRCROOT" }));
 }

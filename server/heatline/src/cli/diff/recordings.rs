@@ -10,10 +10,10 @@ use crate::cli::session::refuse_impossible_filters;
 use crate::load::{Loaded, load};
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
-use heatline_annotate::{CostTable, Metric, Selection};
+use heatline_annotate::{CostTable, FileId, Metric, Selection};
 use heatline_profile::{EventId, Profile, ProfileKind, Sampling};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// One recording: what it is, and what is kept of each of its metrics.
@@ -24,6 +24,8 @@ pub struct Recording<T> {
     pub facts: Facts,
     /// By the metric's id, in the order of the recording.
     pub metrics: Vec<(MetricName, T)>,
+    /// Where source files are on this machine that were recorded at another path.
+    pub local: HashMap<String, PathBuf>,
     /// The number of samples of each.
     samples: Vec<u64>,
 }
@@ -176,7 +178,8 @@ impl<T> Recording<T> {
         let totals = profile.totals();
         let samples = metrics.iter().map(|metric| totals[metric.event.0 as usize].samples).collect();
         let metrics = metrics.into_iter().map(keep).collect();
-        Ok(Recording { path: loaded.path.clone(), facts: Facts::of(&profile), metrics, samples })
+        let facts = Facts::of(&profile);
+        Ok(Recording { path: loaded.path.clone(), facts, metrics, local: moved_sources(&loaded), samples })
     }
 
     /// Whether it has samples of a metric.
@@ -192,6 +195,13 @@ impl<T> Recording<T> {
         let same_id = self.metrics.iter().find(|(name, _)| name.id == metric.id);
         same_id.or_else(|| self.metrics.iter().find(|(name, _)| name.event == metric.event))
     }
+}
+
+fn moved_sources(loaded: &Loaded) -> HashMap<String, PathBuf> {
+    let files = (0..).map(FileId).zip(loaded.model.files());
+    let local = files.filter_map(|(id, file)| Some((&file.path, loaded.sources.path(id)?)));
+    let moved = local.filter(|(recorded, local)| Path::new(recorded) != *local);
+    moved.map(|(recorded, local)| (recorded.clone(), local.to_owned())).collect()
 }
 
 /// The sums of all events.

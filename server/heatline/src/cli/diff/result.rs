@@ -3,6 +3,7 @@
 use super::options::{DiffArgs, Kind, Limit};
 use super::recordings::{MetricName, Recording, Recordings};
 use heatline_annotate::compare::{Change, ComparedRow, Comparison, Compute, Delta, Ledger, SortKey};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A finished comparison.
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub limit: Option<Limit>,
     /// Why numbers may not compare.
     pub warnings: Vec<String>,
+    /// Where source files are on this machine that were recorded at another path.
+    pub local: HashMap<String, PathBuf>,
 }
 
 /// One file of a comparison.
@@ -74,6 +77,7 @@ impl Outcome {
             threshold,
             limit: args.fail_on,
             warnings: recordings.warnings(&metric),
+            local: recordings.all().flat_map(|recording| recording.local.clone()).collect(),
             metric,
         })
     }

@@ -135,7 +135,7 @@ fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta, is
     let mut location = json!({});
     if let (Some(file), Some(line)) = (&row.place.file, row.place.line) {
         location["physicalLocation"] =
-            json!({ "artifactLocation": artifact(file), "region": { "startLine": line.get() } });
+            json!({ "artifactLocation": artifact(outcome, file), "region": { "startLine": line.get() } });
     }
     let name = row.place.function.as_ref().or(row.place.module.as_ref());
     if let Some(name) = name {
@@ -157,8 +157,11 @@ fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta, is
 }
 
 /// A source file: relative to the current folder where it is in it, which is what a review can show.
-fn artifact(file: &str) -> Value {
+fn artifact(outcome: &Outcome, recorded: &str) -> Value {
     let current = std::env::current_dir().unwrap_or_default();
+    let local = outcome.local.get(recorded).map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+    let file = local.map_or_else(|| recorded.to_owned(), |path| path.to_string_lossy().into_owned());
+    let file = file.as_str();
     match Path::new(file).strip_prefix(&current) {
         Ok(below) => json!({ "uri": escaped(&below.to_string_lossy()), "uriBaseId": "SRCROOT" }),
         Err(_) if file.starts_with('/') => json!({ "uri": format!("file://{}", escaped(file)) }),
