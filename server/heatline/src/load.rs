@@ -34,6 +34,8 @@ pub struct LoadOptions {
     pub search: SearchPaths,
     /// Where sources are; the folders of the profiles are added.
     pub sources: SourcePaths,
+    /// Functions by symbol tables alone, as perf names them; no lines.
+    pub symbols_only: bool,
 }
 
 /// A loaded profile.
@@ -134,7 +136,7 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     }
     let profile = Arc::new(profile);
     let addresses = Addresses::of(&profile);
-    let (symbols, found) = resolve(&profile, &addresses, &search, &mut problems, monitor)?;
+    let (symbols, found) = resolve(&profile, &addresses, &search, options.symbols_only, &mut problems, monitor)?;
     let model = Arc::new(Model::build(profile, addresses, symbols));
     monitor.progress(Phase::Sources, 0, 1)?;
     let places = SourcePaths {
@@ -222,6 +224,7 @@ fn resolve(
     profile: &Profile,
     addresses: &Addresses,
     search: &SearchPaths,
+    symbols_only: bool,
     problems: &mut Problems,
     monitor: &dyn LoadMonitor,
 ) -> anyhow::Result<(Vec<ModuleSymbols>, Vec<Found>)> {
@@ -252,7 +255,12 @@ fn resolve(
                     .collect();
                 let companions = found.path.as_deref().map(|binary| Companions { search, binary });
                 let locate: &dyn Locate = companions.as_ref().map_or(&Nowhere, |companions| companions);
-                match image.resolve_with(&svmas, locate, &phase) {
+                let resolution = if symbols_only && !image.has_pdb() {
+                    image.resolve_symbols(&svmas)
+                } else {
+                    image.resolve_with(&svmas, locate, &phase)
+                };
+                match resolution {
                     Ok(mut resolution) => {
                         if profile.kind == ProfileKind::Uftrace {
                             name_library_calls(&mut resolution);

@@ -156,6 +156,30 @@ impl Image {
         self.resolve_with(addresses, &Nowhere, monitor)
     }
 
+    /// The function of each address by the symbol table alone, as perf names them: nothing of lines and inlined calls,
+    /// and no debug information is read. An image whose symbols are in a PDB has none here.
+    ///
+    /// # Errors
+    /// With more addresses than the tables can number.
+    pub fn resolve_symbols(&self, addresses: &[Svma]) -> Result<Resolution, SymbolError> {
+        if addresses.len() > MOST_ADDRESSES {
+            return Err(SymbolError::TooManyAddresses { limit: MOST_ADDRESSES, found: addresses.len() });
+        }
+        let (different, order) = sort(addresses);
+        let is_code: Vec<bool> = different.iter().map(|address| self.code.contains(*address)).collect();
+        let mut builder = Builder::new(different.len());
+        builder.problems.append(&self.separate.problems);
+        let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
+        let table = SymbolTable::read(&files, self.code.ranges(), &mut builder.problems);
+        builder.add_symbols(&different, &table, Nameless::All);
+        Ok(builder.finish(order, &is_code, Some(Reason::NoDebugInfo)))
+    }
+
+    /// Whether its symbols are in a PDB.
+    pub fn has_pdb(&self) -> bool {
+        !matches!(self.pdb, PdbLink::None)
+    }
+
     /// As [`Image::resolve`], with a way to the files of split debug information (`.dwo`, `.dwp`), whose names only
     /// show while resolving. One that is not found costs its unit the functions and inlined calls, not the lines, and
     /// is a problem that names it.

@@ -160,6 +160,7 @@ impl ProfileArgs {
                 beside: vec![current],
                 toolchains: rust_source::toolchains(),
             },
+            symbols_only: false,
         })
     }
 

@@ -340,6 +340,11 @@ impl DiffArgs {
         Ok(names)
     }
 
+    /// Whether functions are named by symbol tables alone, as perf names them.
+    pub fn symbols_only(&self) -> bool {
+        self.perf && !self.sort.contains(&SortKey::Srcline)
+    }
+
     fn time_of(&self, number: usize) -> anyhow::Result<Option<String>> {
         let Some(text) = &self.time else { return Ok(None) };
         let parts: Vec<&str> = text.split(':').collect();

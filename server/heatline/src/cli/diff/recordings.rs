@@ -7,11 +7,11 @@ use crate::cli::options::ProfileArgs;
 use crate::cli::output::{self, say};
 use crate::cli::progress::Bar;
 use crate::cli::session::refuse_impossible_filters;
-use crate::load::{Loaded, load};
+use crate::load::{LoadOptions, Loaded, load};
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
 use heatline_annotate::{CostTable, FileId, Metric, Selection};
-use heatline_profile::{EventId, Profile, ProfileKind, Sampling};
+use heatline_profile::{EventId, Problems, Profile, ProfileKind, Sampling};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -28,6 +28,8 @@ pub struct Recording<T> {
     pub local: HashMap<String, PathBuf>,
     /// The number of samples of each.
     samples: Vec<u64>,
+    /// What was damaged.
+    problems: Problems,
 }
 
 /// The names of a metric.
@@ -62,27 +64,30 @@ pub struct Recordings<T> {
 }
 
 impl<T> Recordings<T> {
-    /// Reads all files; `keep` makes what is kept of a table.
+    /// Reads all files, two at a time; `keep` makes what is kept of a table. Says on standard error what was damaged.
     ///
     /// # Errors
     /// If a file cannot be used, or the metric that was named is none of the baseline's.
     pub fn read(
         args: &DiffArgs,
         files: &Files,
-        keep: impl Fn(&Loaded, &CostTable) -> T,
-    ) -> anyhow::Result<Recordings<T>> {
-        let mut number = 0;
-        let mut read = |path: &PathBuf, is_baseline: bool| {
-            let reading = args.for_file(path, number)?;
-            number += 1;
-            Recording::read(&reading, is_baseline, true, &keep)
+        keep: impl Fn(&Loaded, &CostTable) -> T + Sync,
+    ) -> anyhow::Result<Recordings<T>>
+    where
+        T: Send,
+    {
+        let paths: Vec<&PathBuf> = files.baseline.iter().chain(files.columns.iter().flatten()).collect();
+        let read = |number: usize| {
+            let reading = args.for_file(paths[number], number)?;
+            Recording::read(&reading, number < files.baseline.len(), args.symbols_only(), &keep)
         };
-        let baseline = files.baseline.iter().map(|path| read(path, true)).collect::<anyhow::Result<_>>()?;
-        let mut columns = Vec::with_capacity(files.columns.len());
-        for column in &files.columns {
-            columns.push(column.iter().map(|path| read(path, false)).collect::<anyhow::Result<Vec<_>>>()?);
-        }
-        Ok(Recordings { baseline, columns })
+        let mut all = in_pairs(paths.len(), read).into_iter();
+        let mut take = |count: usize| -> anyhow::Result<Vec<Recording<T>>> { all.by_ref().take(count).collect() };
+        let baseline = take(files.baseline.len())?;
+        let columns = files.columns.iter().map(|column| take(column.len())).collect::<anyhow::Result<_>>()?;
+        let recordings = Recordings { baseline, columns };
+        recordings.all().for_each(|recording| output::warn(&recording.problems));
+        Ok(recordings)
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Recording<T>> {
@@ -143,17 +148,14 @@ impl<T> Recording<T> {
     fn read(
         args: &ProfileArgs,
         is_baseline: bool,
-        warns: bool,
+        symbols_only: bool,
         keep: &impl Fn(&Loaded, &CostTable) -> T,
     ) -> anyhow::Result<Self> {
         let settings = args.settings();
         let bar = Bar::new();
-        let loaded = load(&args.load_options(&settings)?, &bar);
+        let loaded = load(&LoadOptions { symbols_only, ..args.load_options(&settings)? }, &bar);
         bar.finish();
         let loaded = loaded?;
-        if warns {
-            output::warn(&loaded.problems);
-        }
         let path = &loaded.path;
         let profile = loaded.model.profile().clone();
         refuse_impossible_filters(args, &profile)?;
@@ -179,7 +181,14 @@ impl<T> Recording<T> {
         let samples = metrics.iter().map(|metric| totals[metric.event.0 as usize].samples).collect();
         let metrics = metrics.into_iter().map(keep).collect();
         let facts = Facts::of(&profile);
-        Ok(Recording { path: loaded.path.clone(), facts, metrics, local: moved_sources(&loaded), samples })
+        Ok(Recording {
+            path: loaded.path.clone(),
+            facts,
+            metrics,
+            local: moved_sources(&loaded),
+            samples,
+            problems: loaded.problems,
+        })
     }
 
     /// Whether it has samples of a metric.
@@ -278,6 +287,21 @@ fn texts(loaded: &Loaded) -> BaseTexts {
     texts
 }
 
+/// Does work of so many numbers, two at a time: each reader has a thread ahead of it, and memory is bounded.
+fn in_pairs<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let mut done = Vec::with_capacity(count);
+    for first in (0..count).step_by(2) {
+        let second = first + 1;
+        std::thread::scope(|scope| {
+            let other = (second < count).then(|| scope.spawn(|| work(second)));
+            done.push(work(first));
+            let other = other.map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            done.extend(other);
+        });
+    }
+    done
+}
+
 /// What can be read in parts.
 pub trait Parts {
     /// Leaves nothing.
@@ -300,10 +324,10 @@ impl Parts for Ledger {
 ///
 /// # Errors
 /// As [`Recordings::read`], or if processors are filtered at the same time.
-pub fn by_processor<T: Parts>(
+pub fn by_processor<T: Parts + Send>(
     args: &DiffArgs,
     files: &Files,
-    make: &impl Fn(&CostTable, Option<u32>) -> T,
+    make: &(impl Fn(&CostTable, Option<u32>) -> T + Sync),
 ) -> anyhow::Result<Recordings<T>> {
     if args.cpu.is_some() {
         bail!("--sort cpu reads one processor after the other; leave --cpu out");
@@ -311,20 +335,21 @@ pub fn by_processor<T: Parts>(
     let mut all = Recordings::read(args, files, |_, table| make(table, None))?;
     let paths = files.baseline.iter().chain(files.columns.iter().flatten());
     for (number, (path, recording)) in paths.zip(all.all_mut()).enumerate() {
-        split_by_processor(&args.for_file(path, number)?, recording, make)?;
+        split_by_processor(&args.for_file(path, number)?, args.symbols_only(), recording, make)?;
     }
     Ok(all)
 }
 
 fn split_by_processor<T: Parts>(
     reading: &ProfileArgs,
+    symbols_only: bool,
     recording: &mut Recording<T>,
     make: &impl Fn(&CostTable, Option<u32>) -> T,
 ) -> anyhow::Result<()> {
     let of = |processors: String| ProfileArgs { cpu: Some(processors), ..reading.clone() };
     let samples = |_: &Loaded, table: &CostTable| table.total().samples;
     // An error here means that the samples do not say it.
-    let Ok(known) = Recording::read(&of(format!("0-{LAST_PROCESSOR}")), false, false, &samples) else { return Ok(()) };
+    let Ok(known) = Recording::read(&of(format!("0-{LAST_PROCESSOR}")), false, true, &samples) else { return Ok(()) };
     let mut left: u64 = known.metrics.iter().map(|(_, samples)| samples).sum();
     recording.metrics.iter_mut().for_each(|(_, sum)| sum.clear());
     for processor in 0..=LAST_PROCESSOR {
@@ -332,7 +357,7 @@ fn split_by_processor<T: Parts>(
             break;
         }
         let keep = |loaded: &Loaded, table: &CostTable| (samples(loaded, table), make(table, Some(processor)));
-        let part = Recording::read(&of(processor.to_string()), false, false, &keep);
+        let part = Recording::read(&of(processor.to_string()), false, symbols_only, &keep);
         for (metric, (samples, part)) in part.map(|part| part.metrics).unwrap_or_default() {
             left = left.saturating_sub(samples);
             if let Some((_, sum)) = recording.metrics.iter_mut().find(|(name, _)| *name == metric) {
