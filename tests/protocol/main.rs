@@ -5,6 +5,7 @@ mod client;
 mod documents;
 mod frozen;
 mod hot;
+mod instrumented;
 mod life;
 mod placement;
 mod shown;

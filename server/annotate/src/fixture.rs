@@ -7,8 +7,8 @@
 
 use crate::{Addresses, Model, ModuleSymbols};
 use heatline_profile::{
-    AddressSpace, BranchArc, CodeAddress, CodePlace, Event, EventId, Module, ModuleAddress, ModuleId, ModuleKind,
-    Profile, ProfileKind, SampleFold, StackNode, Tally, Thread, ThreadId, Unit, Weight,
+    AddressSpace, BranchArc, CallTable, CodeAddress, CodePlace, Event, EventId, Module, ModuleAddress, ModuleId,
+    ModuleKind, Profile, ProfileKind, SampleFold, StackNode, Tally, Thread, ThreadId, Unit, Weight,
 };
 use heatline_symbols::{FileId, Frame, Function, FunctionId, Resolution, SourceFile};
 use std::num::NonZeroU32;
@@ -16,9 +16,25 @@ use std::sync::Arc;
 
 /// The model of a profile of one module, one event `cycles` and one thread per name in front of a line (`[name]`).
 pub(crate) fn model(text: &str) -> Arc<Model> {
+    make(text, false)
+}
+
+/// The model of measured intervals: each line has the nanoseconds of one, `5 wait` where its thread did not run.
+pub(crate) fn timed_model(text: &str) -> Arc<Model> {
+    make(text, true)
+}
+
+fn make(text: &str, timed: bool) -> Arc<Model> {
     let mut maker = Maker::default();
-    let mut profile = Profile::new(ProfileKind::PerfData);
-    profile.events.push(Event { has_stacks: text.contains('<'), ..Event::new("cycles", Unit::Cycles) });
+    let mut profile = Profile::new(if timed { ProfileKind::Uftrace } else { ProfileKind::PerfData });
+    if timed {
+        profile.calls = Some(CallTable::default());
+        profile.events = [CallTable::ELAPSED, CallTable::APPLICATION]
+            .map(|name| Event { has_stacks: true, ..Event::new(name, Unit::Nanoseconds) })
+            .to_vec();
+    } else {
+        profile.events.push(Event { has_stacks: text.contains('<'), ..Event::new("cycles", Unit::Cycles) });
+    }
     profile.modules.push(Module {
         path: "/bin/app".into(),
         kind: ModuleKind::Binary,
@@ -33,7 +49,9 @@ pub(crate) fn model(text: &str) -> Arc<Model> {
             profile.arcs.push(maker.arc(branch, head.parse().unwrap()));
             continue;
         }
+        let (head, waits) = head.strip_suffix(" wait").map_or((head, false), |head| (head, true));
         let (samples, weight) = head.split_once(" x").unwrap_or((head, "1"));
+        let (samples, weight) = if timed { ("1", head) } else { (samples, weight) };
         let tally = Tally::repeated(Weight(weight.parse().unwrap()), samples.parse().unwrap());
         let thread = thread(&mut profile, comm);
         let mut parent = None;
@@ -47,6 +65,9 @@ pub(crate) fn model(text: &str) -> Arc<Model> {
             parent = Some(profile.stacks.intern(StackNode { parent, module: ModuleId(0), address }));
         }
         fold.add(parent.expect("a frame"), EventId(0), Some(thread), tally);
+        if timed && !waits {
+            fold.add(parent.expect("a frame"), EventId(1), Some(thread), tally);
+        }
     }
     profile.rows = fold.into_rows();
     let addresses = Addresses::of(&profile);

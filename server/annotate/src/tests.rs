@@ -1,7 +1,7 @@
 //! Costs, checked against worked examples and by hand.
 
 use crate::calls::{CallBasis, Party};
-use crate::fixture::model;
+use crate::fixture::{model, timed_model};
 use crate::{Against, AnnotationOptions, Annotations, By, Calls, CostTable, Filter, Metric, Row, Selection};
 use expect_test::{Expect, expect};
 use heatline_profile::EventId;
@@ -404,4 +404,37 @@ fn a_baseline_gives_each_place_its_difference() {
     assert!((f.low + 0.0213).abs() < 1e-4 && (f.high - 1.2222).abs() < 1e-4);
     assert!(delta(312).significant && (delta(312).points - 10.0).abs() < 1e-9);
     assert!(delta(212).significant && delta(212).points < -10.0);
+}
+
+const INTERVALS: &str = "
+    10: main@a.c:1
+    20: A@a.c:101 < main@a.c:2
+    5 wait: A@a.c:101 < main@a.c:2
+    30: B@a.c:201 < A@a.c:102 < main@a.c:2
+    15 wait: B@a.c:201 < A@a.c:102 < main@a.c:2
+    8: A@a.c:101 < A@a.c:103 < main@a.c:2
+    12: main@a.c:1";
+
+/// Worked example V1: elapsed inclusive and exclusive, application inclusive and exclusive, with their percentages.
+#[test]
+fn instrumented_functions_have_four_times_and_shares_of_their_sums() {
+    let selection = Selection { metric: Metric::sum(EventId(0)), filter: Filter::default(), inline: true };
+    let table = CostTable::new(timed_model(INTERVALS), selection);
+    let mut text = String::new();
+    for row in table.rows(By::Function) {
+        let times = row.times.expect("measured");
+        let application = times.application.expect("it is known when threads waited");
+        let name = &table.model().function(row.function.unwrap()).name;
+        text += &format!("{name}:");
+        for cost in [times.elapsed.inclusive, times.elapsed.exclusive, application.inclusive, application.exclusive] {
+            text += &format!(" {} {}%", cost.weight.0, cost.share());
+        }
+        text.push('\n');
+    }
+    expect![[r#"
+        B: 45 45% 45 45% 30 37.5% 30 37.5%
+        A: 78 78% 33 33% 58 72.5% 28 35%
+        main: 100 100% 22 22% 80 100% 22 27.5%
+    "#]]
+    .assert_eq(&text);
 }

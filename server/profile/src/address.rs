@@ -109,6 +109,7 @@ impl CodeAddress {
 mod tests {
     use super::*;
 
+    /// Worked example V6.
     #[test]
     fn return_addresses_step_back_once_and_only_they() {
         assert_eq!(CodeAddress::Ip(ModuleAddress(0x2005)).lookup(), ModuleAddress(0x2005));

@@ -8,6 +8,7 @@
 //! and each interval is added to the stack that was there. Reading is streaming, so memory follows the number of different
 //! call paths. Records of the kernel's functions are not read; their time belongs to the function that called the kernel.
 
+mod ahead;
 mod calls;
 mod fold;
 mod info;
@@ -90,9 +91,9 @@ pub fn read_folder(folder: &dyn Folder, options: &ReadOptions, monitor: &dyn Mon
     let mut modules = Modules::default();
     let spaces = read_spaces(folder, &names, &info, &tasks, &mut modules, &mut problems);
     let mut switches = Switches::open(folder, &names, info.order);
-    let mut reading = Reading::new(folder, options, &tasks, &spaces, info.order);
-    reading.open_threads(&names, &info, &mut problems)?;
-    reading.read(&mut switches, monitor)?;
+    let mut reading = Reading::new(options, &tasks, &spaces, info.order);
+    reading.open_threads(folder, &names, &info, &mut problems)?;
+    reading.read(folder, &mut switches, monitor)?;
     report::counts(&reading, &mut problems);
     report::switches(&switches, &info, &mut problems);
     let has_scheduling = switches.is_present() && (switches.any || !info.without_scheduling());

@@ -1,12 +1,13 @@
 //! All threads of a recording, one after the other within windows of time.
 
 use super::UftraceError;
+use super::ahead;
 use super::info::Info;
 use super::names::Names;
 use super::records::{Kind, Records};
 use super::report;
 use super::spaces::Space;
-use super::switches::{Switches, Window};
+use super::switches::{Switch, Switches, Window};
 use super::tasks::Tasks;
 use super::tree::{CallTree, Cells, Measured, NodeId};
 use super::walk::{Counts, Stop, Thread, Walk};
@@ -14,14 +15,24 @@ use crate::perf_data::bytes::Order;
 use crate::{Folder, ReadOptions};
 use heatline_profile::{Monitor, Problems};
 use rustc_hash::FxHashMap;
-use std::io::{Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 
 /// Threads that are read at most.
 const MOST_THREADS: usize = 1 << 18;
 
+/// From so many bytes on a thread of its own reads the file.
+const WORTH_A_THREAD: u64 = 4 << 20;
+
+/// What is read of a thread at once.
+struct Slice<'s, 'w> {
+    switches: &'s mut &'w [Switch],
+    until: u64,
+    given_names: &'s [(i32, u64, String)],
+    monitor: &'s dyn Monitor,
+}
+
 /// A recording while it is read.
 pub(super) struct Reading<'a> {
-    folder: &'a dyn Folder,
     tasks: &'a Tasks,
     pub spaces: &'a [Space],
     order: Order,
@@ -41,15 +52,8 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub fn new(
-        folder: &'a dyn Folder,
-        options: &ReadOptions,
-        tasks: &'a Tasks,
-        spaces: &'a [Space],
-        order: Order,
-    ) -> Self {
+    pub fn new(options: &ReadOptions, tasks: &'a Tasks, spaces: &'a [Space], order: Order) -> Self {
         Reading {
-            folder,
             tasks,
             spaces,
             order,
@@ -69,7 +73,13 @@ impl<'a> Reading<'a> {
     }
 
     /// Finds the files of the threads, and where forked processes go on.
-    pub fn open_threads(&mut self, names: &[String], info: &Info, problems: &mut Problems) -> Result<(), UftraceError> {
+    pub fn open_threads(
+        &mut self,
+        folder: &dyn Folder,
+        names: &[String],
+        info: &Info,
+        problems: &mut Problems,
+    ) -> Result<(), UftraceError> {
         let number = |name: &String| name.strip_suffix(".dat")?.parse::<i32>().ok();
         let mut tids: Vec<i32> = names.iter().filter_map(number).collect();
         tids.sort_unstable();
@@ -83,7 +93,7 @@ impl<'a> Reading<'a> {
         let mut watched = Vec::new();
         for tid in tids {
             let mut thread = Thread::new(tid, self.tasks.parent(tid));
-            match self.open(&mut thread, &mut watched) {
+            match self.open(folder, &mut thread, &mut watched) {
                 Ok(()) => self.threads.push(thread),
                 Err(error) => report::missing(&format!("{tid}.dat"), &error, problems),
             }
@@ -100,12 +110,13 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn open(&mut self, thread: &mut Thread, watched: &mut Vec<u64>) -> std::io::Result<()> {
-        let mut file = self.folder.open(&member(thread.tid))?;
+    fn open(&mut self, folder: &dyn Folder, thread: &mut Thread, watched: &mut Vec<u64>) -> std::io::Result<()> {
+        let mut file = folder.open(&member(thread.tid))?;
         self.total = self.total.saturating_add(file.seek(SeekFrom::End(0))?);
         if thread.parent.is_some() {
             let buffer = std::mem::take(&mut self.buffer);
-            let mut records = Records::new(file, self.order, 0, buffer)?;
+            file.rewind()?;
+            let mut records = Records::new(Box::new(file), self.order, 0, buffer);
             let first = records.peek()?.filter(|record| record.is_marked() && record.kind() == Kind::Exit);
             watched.extend(first.map(|record| record.address()));
             self.buffer = records.into_buffer();
@@ -114,14 +125,19 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads everything.
-    pub fn read(&mut self, switches: &mut Switches<'_>, monitor: &dyn Monitor) -> Result<(), UftraceError> {
+    pub fn read(
+        &mut self,
+        folder: &dyn Folder,
+        switches: &mut Switches<'_>,
+        monitor: &dyn Monitor,
+    ) -> Result<(), UftraceError> {
         let mut threads = std::mem::take(&mut self.threads);
         let mut first = true;
         loop {
             let window = switches.window();
             let last = window.until.is_none();
             for thread in &mut threads {
-                self.read_thread(thread, &window, &switches.names, monitor)?;
+                self.read_thread(folder, thread, &window, &switches.names, monitor)?;
                 if last {
                     self.walk().finish(thread);
                 }
@@ -147,6 +163,7 @@ impl<'a> Reading<'a> {
 
     fn read_thread(
         &mut self,
+        folder: &dyn Folder,
         thread: &mut Thread,
         window: &Window,
         given_names: &[(i32, u64, String)],
@@ -155,29 +172,51 @@ impl<'a> Reading<'a> {
         let mut switches = window.of(thread.tid);
         let until = window.until.unwrap_or(u64::MAX);
         if !thread.finished {
-            let file = self.folder.open(&member(thread.tid))?;
-            let mut records = Records::new(file, self.order, thread.position, std::mem::take(&mut self.buffer))?;
-            let pid = self.tasks.pid(thread.tid);
-            loop {
-                let before = records.position();
-                let space = thread.session.and_then(|session| self.spaces.get(session)).or(self.only_space());
-                let stop = self.walk().run(thread, &mut records, &mut switches, until, pid, space)?;
-                self.done = self.done.saturating_add(records.position().saturating_sub(before));
-                monitor.progress(self.done.min(self.total), self.total)?;
-                match stop {
-                    Stop::Pause => {}
-                    Stop::Session(time) => self.enter_session(thread, time, given_names),
-                    Stop::Window => break,
-                    Stop::End => {
-                        thread.finished = true;
-                        break;
-                    }
-                }
+            let mut file = folder.open(&member(thread.tid))?;
+            let left = file.seek(SeekFrom::End(0))?.saturating_sub(thread.position);
+            file.seek(SeekFrom::Start(thread.position))?;
+            let slice = Slice { switches: &mut switches, until, given_names, monitor };
+            if left < WORTH_A_THREAD {
+                self.read_records(Box::new(file), thread, slice)?;
+            } else {
+                std::thread::scope(|scope| {
+                    let (feeder, blocks) = ahead::queue();
+                    let reading = scope.spawn(|| self.read_records(Box::new(blocks), thread, slice));
+                    feeder.feed(&mut *file);
+                    reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })?;
             }
-            thread.position = records.position();
-            self.buffer = records.into_buffer();
         }
         self.walk().switch_until(thread, &mut switches, until);
+        Ok(())
+    }
+
+    fn read_records(
+        &mut self,
+        input: Box<dyn Read + '_>,
+        thread: &mut Thread,
+        slice: Slice<'_, '_>,
+    ) -> Result<(), UftraceError> {
+        let mut records = Records::new(input, self.order, thread.position, std::mem::take(&mut self.buffer));
+        let pid = self.tasks.pid(thread.tid);
+        loop {
+            let before = records.position();
+            let space = thread.session.and_then(|session| self.spaces.get(session)).or(self.only_space());
+            let stop = self.walk().run(thread, &mut records, slice.switches, slice.until, pid, space)?;
+            self.done = self.done.saturating_add(records.position().saturating_sub(before));
+            slice.monitor.progress(self.done.min(self.total), self.total)?;
+            match stop {
+                Stop::Pause => {}
+                Stop::Session(time) => self.enter_session(thread, time, slice.given_names),
+                Stop::Window => break,
+                Stop::End => {
+                    thread.finished = true;
+                    break;
+                }
+            }
+        }
+        thread.position = records.position();
+        self.buffer = records.into_buffer();
         Ok(())
     }
 

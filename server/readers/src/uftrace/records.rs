@@ -5,9 +5,8 @@
 //! u64 word            bits 0–1 kind, 2 more, 3–5 always 5, 6–15 depth, 16–63 address or number of an event
 //! ```
 
-use crate::ReadSeek;
 use crate::perf_data::bytes::Order;
-use std::io::{self, Read, SeekFrom};
+use std::io::{self, Read};
 
 /// Bytes of a record.
 pub(super) const RECORD: usize = 16;
@@ -68,7 +67,7 @@ impl Record {
 
 /// The records of one thread, read in blocks.
 pub(super) struct Records<'a> {
-    input: Box<dyn ReadSeek + 'a>,
+    input: Box<dyn Read + 'a>,
     order: Order,
     buffer: Vec<u8>,
     start: usize,
@@ -79,16 +78,11 @@ pub(super) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// From a position of the file on. The buffer is lent, since many files are read one after the other.
-    pub fn new(
-        mut input: Box<dyn ReadSeek + 'a>,
-        order: Order,
-        position: u64,
-        mut buffer: Vec<u8>,
-    ) -> io::Result<Self> {
+    /// From an input that stands at a position of the file. The buffer is lent, since many files are read one after the
+    /// other.
+    pub fn new(input: Box<dyn Read + 'a>, order: Order, position: u64, mut buffer: Vec<u8>) -> Self {
         buffer.resize(BLOCK, 0);
-        input.seek(SeekFrom::Start(position))?;
-        Ok(Records { input, order, buffer, start: 0, end: 0, base: position, ended: false })
+        Records { input, order, buffer, start: 0, end: 0, base: position, ended: false }
     }
 
     /// Gives the buffer back.

@@ -115,7 +115,7 @@ pub(super) enum Stop {
 }
 
 /// Records between two reports of progress.
-const REPORT_EVERY: u32 = 1 << 18;
+const REPORT_EVERY: usize = 1 << 18;
 
 impl Walk<'_> {
     /// Reads on in a thread's records, up to `until`.
@@ -129,10 +129,12 @@ impl Walk<'_> {
         space: Option<&Space>,
     ) -> io::Result<Stop> {
         let mut next_switch = switches.first().map_or(u64::MAX, |switch| switch.time);
-        for _ in 0..REPORT_EVERY {
+        let mut taken = 0;
+        while taken < REPORT_EVERY {
             let until_then = next_switch.min(until).min(thread.session_ends);
             let plain = self.run_plain(thread, records.plain(), until_then);
             records.advance(plain);
+            taken += 1 + plain / RECORD;
             let Some(record) = records.peek()? else {
                 if records.left() > 0 {
                     self.counts.cut += 1;
