@@ -10,6 +10,7 @@ use heatline_readers::{Input, ReadOptions, read};
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A folder that is removed in the end.
@@ -17,7 +18,9 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let folder = std::env::temp_dir().join(format!("heatline-spe-{name}-{}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("heatline-spe-{}-{number}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a scratch folder");
         Scratch(folder)
     }
