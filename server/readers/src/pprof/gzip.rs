@@ -32,8 +32,8 @@ pub(super) fn unpack(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How hard to pack: what is usual takes twice as long and saves a twentieth.
-const LEVEL: u32 = 3;
+/// How hard to pack: quickly, as what is packed is read by programs and seldom kept.
+const LEVEL: u32 = 1;
 
 /// Packs bytes; no time or name gets in.
 pub(super) fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {

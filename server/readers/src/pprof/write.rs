@@ -30,6 +30,7 @@ pub fn write(profile: &Profile, symbolization: &Symbolization) -> io::Result<Vec
         columns: columns(profile),
         bases: bases(profile),
         locations: FxHashMap::default(),
+        of_node: vec![0; profile.stacks.len()],
         functions: FxHashMap::default(),
         out: Message::default(),
     };
@@ -79,6 +80,8 @@ struct Export<'a> {
     bases: Vec<u64>,
     /// The addresses that samples have, each with its number counted from 1.
     locations: FxHashMap<(ModuleId, ModuleAddress), u64>,
+    /// The location of each node of the tree of stacks, 0 before it was asked for.
+    of_node: Vec<u64>,
     /// The functions of lines, each with its number counted from 1. A line has no file but that of its function, so a
     /// function is there once for each file that it has lines in.
     functions: FxHashMap<Named, u64>,
@@ -194,12 +197,20 @@ impl Export<'_> {
 
     /// The locations of a stack, innermost first.
     fn location_ids(&mut self, stack: StackId) -> Vec<u64> {
-        let locations = &mut self.locations;
-        let mut id = |node: heatline_profile::StackNode| {
-            let next = locations.len() as u64 + 1;
-            *locations.entry((node.module, node.address.lookup())).or_insert(next)
-        };
-        self.profile.stacks.frames(stack).map(&mut id).collect()
+        let (locations, of_node) = (&mut self.locations, &mut self.of_node);
+        let mut ids = Vec::new();
+        let mut next = Some(stack);
+        while let Some(id) = next {
+            let node = self.profile.stacks.node(id);
+            let known = &mut of_node[id.0 as usize];
+            if *known == 0 {
+                let new = locations.len() as u64 + 1;
+                *known = *locations.entry((node.module, node.address.lookup())).or_insert(new);
+            }
+            ids.push(*known);
+            next = node.parent;
+        }
+        ids
     }
 
     fn mappings(&mut self) {
