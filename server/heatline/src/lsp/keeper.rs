@@ -485,7 +485,10 @@ impl Keeper {
         }
         let bases = self.bases_of(&shown).await;
         let before = self.shown.replace((wish, shown.clone()));
-        self.rebuilt.clear();
+        // What has become of the binaries holds as long as the profile is not read again.
+        if before.as_ref().is_none_or(|(_, before)| !Arc::ptr_eq(&before.kept.loaded, &shown.kept.loaded)) {
+            self.rebuilt.clear();
+        }
         self.shared.lock().show(Some(shown.clone()), bases);
         if before.is_none_or(|(_, before)| !before.looks_like(&shown)) {
             self.shared.refresh_editors();
