@@ -1,7 +1,7 @@
 //! Two texts, compared: which line of the one is which of the other.
 
 use super::lines::{Lines, Numbers};
-use super::{LineMap, Place, blocks, doubt, gaps};
+use super::{LineMap, Place, anchors, blocks, doubt, gaps};
 use imara_diff::{Algorithm, Diff, InternedInput, Interner, Token};
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -30,8 +30,8 @@ impl Comparison {
         }
         let (base, now) = (Lines::of(base), Lines::of(now));
         let mut matches = Matches::new(base.len(), now.len());
-        match_lines(&base, &now, &mut matches);
-        doubt::mark(&base, &now, &mut matches);
+        let anchors = match_lines(&base, &now, &mut matches);
+        doubt::mark(&base, now.len(), &anchors, &mut matches);
         blocks::match_moved(&base, &now, &mut matches);
         let confidence = matches.confidence(&base);
         let wanted: Vec<u32> = map.places.iter().map(|place| place.base.get() - 1).collect();
@@ -50,7 +50,8 @@ impl Comparison {
 
 /// Whether a line says something that is not in every text.
 pub(super) fn is_telling(line: &str) -> bool {
-    line.chars().filter(|c| c.is_alphanumeric()).take(TELLING).count() == TELLING
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    line.bytes().filter(is_letter).take(TELLING).count() == TELLING
 }
 
 /// Which lines have found each other, counted from 0.
@@ -137,15 +138,18 @@ impl Matches {
 /// A stretch of the base and what stands in its place now.
 type Hunk = (Range<u32>, Range<u32>);
 
-/// Line by line, then without regard to white space at the edges in what differs.
-fn match_lines(base: &Lines<'_>, now: &Lines<'_>, matches: &mut Matches) {
-    let hunks = without_islands(base, difference(base.all(), now.all()));
+/// Line by line, then without regard to white space at the edges in what differs. Returns which lines of the base each
+/// text has once, in their place.
+fn match_lines(base: &Lines<'_>, now: &Lines<'_>, matches: &mut Matches) -> Vec<bool> {
+    let mut once = vec![false; base.len()];
+    let hunks = without_islands(base, difference(base.all(), now.all(), |line| once[line as usize] = true));
     between(&hunks, base.len() as u32, |from, to, count| matches.set_run(from, to, count));
     for (before, after) in hunks.iter().filter(|(before, after)| !before.is_empty() && !after.is_empty()) {
-        let inner = difference(&base.trimmed(before), &now.trimmed(after));
+        let inner = difference(&base.trimmed(before), &now.trimmed(after), |_| ());
         let lines = before.len() as u32;
         between(&inner, lines, |from, to, count| matches.set_run(before.start + from, after.start + to, count));
     }
+    once
 }
 
 /// Runs of lines between two differences that tell nothing, like a brace, hold nothing apart: they are part of what
@@ -173,8 +177,34 @@ fn between(hunks: &[Hunk], lines: u32, mut tell: impl FnMut(u32, u32, u32)) {
     tell(from, to, lines - from);
 }
 
-/// The stretches in which lines differ.
-fn difference(before: &[&str], after: &[&str]) -> Vec<Hunk> {
+/// The stretches in which lines differ. Lines that each side has once hold the others in their places, so that what is
+/// compared at length is short.
+fn difference(before: &[&str], after: &[&str], mut anchor: impl FnMut(u32)) -> Vec<Hunk> {
+    let mut hunks: Vec<Hunk> = Vec::new();
+    let mut add = |before: Range<u32>, after: Range<u32>| match hunks.last_mut() {
+        Some((last, there)) if last.end == before.start && there.end == after.start => {
+            (last.end, there.end) = (before.end, after.end);
+        }
+        _ => hunks.push((before, after)),
+    };
+    let (mut from, mut to) = (0, 0);
+    let end = (before.len() as u32, after.len() as u32);
+    for (old, new) in anchors::find(before, after).into_iter().inspect(|pair| anchor(pair.0)).chain([end]) {
+        if (from, to) != (old, new) {
+            let (old_lines, new_lines) = (&before[from as usize..old as usize], &after[to as usize..new as usize]);
+            for (a, b) in in_short(old_lines, new_lines) {
+                add(from + a.start..from + a.end, to + b.start..to + b.end);
+            }
+        }
+        (from, to) = (old + 1, new + 1);
+    }
+    hunks
+}
+
+fn in_short(before: &[&str], after: &[&str]) -> Vec<Hunk> {
+    if before.is_empty() || after.is_empty() {
+        return vec![(0..before.len() as u32, 0..after.len() as u32)];
+    }
     let mut input = InternedInput { before: Vec::new(), after: Vec::new(), interner: Interner::new(before.len()) };
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());

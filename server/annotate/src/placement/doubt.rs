@@ -3,20 +3,15 @@
 
 use super::comparison::{Matches, is_telling};
 use super::lines::Lines;
-use rustc_hash::FxHashMap;
 
-/// Marks lines that no line which each text has once holds in their place: those between a difference and the nearest
-/// such line.
-pub(super) fn mark(base: &Lines<'_>, now: &Lines<'_>, matches: &mut Matches) {
-    let (in_base, in_now) = (count_of(base), count_of(now));
-    let is_once = |line: u32| {
-        let text = base.get(line).trim();
-        is_telling(text) && in_base.get(text) == Some(&1) && in_now.get(text) == Some(&1)
-    };
+/// Marks lines that no anchor, a line which each text has once, holds in their place: those between a difference and the
+/// nearest anchor. `lines_now` is how many lines the other text has.
+pub(super) fn mark(base: &Lines<'_>, lines_now: usize, anchors: &[bool], matches: &mut Matches) {
+    let is_once = |line: u32| anchors.get(line as usize) == Some(&true) && is_telling(base.get(line));
     for (start, end) in runs(base.len() as u32, matches) {
         let to = matches.get(start).unwrap_or_default();
         let from_begin = start == 0 && to == 0;
-        let to_end = end == base.len() as u32 && (to + (end - start)) as usize == now.len();
+        let to_end = end == base.len() as u32 && (to + (end - start)) as usize == lines_now;
         let first = (start..end).find(|line| is_once(*line));
         let last = (start..end).rev().find(|line| is_once(*line));
         // The whole run, where nothing in it holds it.
@@ -29,13 +24,6 @@ pub(super) fn mark(base: &Lines<'_>, now: &Lines<'_>, matches: &mut Matches) {
             below.for_each(|line| matches.set_doubtful(line));
         }
     }
-}
-
-/// How often each line is in a text, white space at the edges aside.
-fn count_of<'a>(lines: &Lines<'a>) -> FxHashMap<&'a str, u32> {
-    let mut counts: FxHashMap<&str, u32> = FxHashMap::default();
-    lines.all().iter().for_each(|line| *counts.entry(line.trim()).or_default() += 1);
-    counts
 }
 
 /// The runs of base lines that are a run of lines of now: first line, line behind the last.

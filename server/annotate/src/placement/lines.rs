@@ -53,6 +53,11 @@ impl<'a> Numbers<'a> {
         Numbers { known: FxHashMap::default() }
     }
 
+    /// With room for so many.
+    pub fn with_room(count: usize) -> Self {
+        Numbers { known: FxHashMap::with_capacity_and_hasher(count + count / 8, rustc_hash::FxBuildHasher) }
+    }
+
     pub fn of(&mut self, text: &'a str) -> u32 {
         let next = self.known.len() as u32;
         *self.known.entry(text).or_insert(next)

@@ -4,6 +4,7 @@
 //! pauses, and when a file is opened, the two texts are compared ([`Comparison`]): first line by line, then without
 //! regard to white space, then for blocks that moved, and last for lines that were changed in their place.
 
+mod anchors;
 mod blocks;
 mod comparison;
 mod doubt;
