@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The kind of problem that several files here could be one that was recorded.
@@ -258,6 +258,7 @@ fn resolve(
                 let resolution = if symbols_only && !image.has_pdb() {
                     image.resolve_symbols(&svmas)
                 } else {
+                    let _alone = RESOLVING.lock().unwrap_or_else(PoisonError::into_inner);
                     image.resolve_with(&svmas, locate, &phase)
                 };
                 match resolution {
@@ -295,6 +296,10 @@ fn resolve(
     }
     Ok((symbols, all))
 }
+
+/// Held while debug information is read. That uses all processors by itself; two at once would only take twice the
+/// memory.
+static RESOLVING: Mutex<()> = Mutex::new(());
 
 /// Calls of libraries were recorded where the program's linkage table passes them on; what took the time is the function
 /// behind, after which the recorder names them.
