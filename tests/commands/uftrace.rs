@@ -326,3 +326,16 @@ fn a_line_that_calls_has_the_time_of_what_it_calls() {
     assert_eq!(row("return n < 2")["calls"], 1972);
     assert_eq!(row("long fib(long n)")["calls"], 1973);
 }
+
+/// The recorder wrote down what functions are called; that is enough where the program is gone.
+#[test]
+fn names_come_from_the_recording_where_the_program_is_gone() {
+    let traced = Traced::new();
+    traced.compile("throwing.cpp", THROWING, "throwing", &["-pg"]);
+    let recording = traced.record("uftrace.data", &[], &["./throwing"]);
+    let before = ours(&report(&recording, &[]));
+    std::fs::remove_file(traced.folder.path().join("throwing")).unwrap();
+    let after = ours(&report(&recording, &[]));
+    assert_eq!(after["middle"].calls, before["middle"].calls);
+    assert_eq!(after["main"].elapsed, before["main"].elapsed);
+}

@@ -1,11 +1,12 @@
 //! The lines that instrumented functions are called from: what the recording does not say, the binaries often do.
 
 use crate::binaries::SearchPaths;
-use heatline_profile::{ModuleAddress, ModuleId, Problems, Profile, Silent, Svma};
+use heatline_profile::{ModuleAddress, ModuleFrames, ModuleId, Problems, Profile, Silent, Svma};
 use heatline_readers::uftrace::{CallEdge, Placing, call_edges, calls_over, place_calls};
 use heatline_symbols::{FunctionRange, Image};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Puts the calls of a profile on the lines that make them, as far as the code of the binaries tells.
 pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problems) {
@@ -24,6 +25,10 @@ pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problem
         addresses.dedup();
         let Some(image) = (!addresses.is_empty()).then(|| search.find(module).image.ok()).flatten() else { continue };
         let Some(base) = image.to_svma(ModuleAddress(0), module.space) else { continue };
+        // What the recorder wrote down is for images that are not at hand.
+        if let Some(said) = &mut profile.symbolization {
+            *Arc::make_mut(said).module_mut(id) = ModuleFrames::default();
+        }
         let edges = edges.iter().filter(|edge| edge.module == id);
         let mut code = Code { image, base, functions: FxHashMap::default() };
         code.find_functions(&addresses);

@@ -18,6 +18,7 @@ mod records;
 mod report;
 mod spaces;
 mod switches;
+mod symbols;
 mod tasks;
 mod tree;
 mod walk;
@@ -101,6 +102,7 @@ pub fn read_folder(folder: &dyn Folder, options: &ReadOptions, monitor: &dyn Mon
     profile.recording = heatline_profile::Recording { duration_ns: profile.recording.duration_ns, ..info.recording };
     problems.append(&profile.problems);
     profile.problems = problems;
+    symbols::add_names(&mut profile, folder, &names);
     Ok(profile)
 }
 
