@@ -57,6 +57,55 @@ pub fn fit(text: &str, path: &str, lines: impl IntoIterator<Item = NonZeroU32>) 
     fit
 }
 
+/// A function and the line that debug information says it is declared on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Declaration {
+    /// From 1.
+    pub line: NonZeroU32,
+    /// The name without scope, parameters and arguments of templates.
+    pub name: String,
+}
+
+impl Declaration {
+    /// By a function's full name; `None` if the source does not spell it, as for operators and lambdas.
+    pub fn new(name: &str, line: NonZeroU32) -> Option<Declaration> {
+        let mut depth = 0usize;
+        let mut plain = String::new();
+        for c in name.chars() {
+            match c {
+                '<' => depth += 1,
+                '>' => depth = depth.saturating_sub(1),
+                '(' if depth == 0 && !plain.is_empty() => break,
+                c if depth == 0 => plain.push(c),
+                _ => {}
+            }
+        }
+        let last = plain.trim().rsplit([':', ' ', '*', '&']).next()?.trim_start_matches('~');
+        let is_word = !last.is_empty() && !last.starts_with("operator") && last.chars().all(is_word);
+        is_word.then(|| Declaration { line, name: last.to_owned() })
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Of the functions whose names a text spells anywhere, so many have theirs on the line of their declaration. Names that
+/// a macro puts together are spelled elsewhere, so a few may be missing from a text that is right.
+pub fn declared(text: &str, declarations: &[Declaration]) -> Fit {
+    let text = Lines::of(text);
+    let spells = |line: &str, name: &str| line.split(|c| !is_word(c)).any(|word| word == name);
+    let mut fit = Fit { fitting: 0, of: 0 };
+    for Declaration { line, name } in declarations {
+        let here = text.all().get(line.get() as usize - 1).is_some_and(|line| spells(line, name));
+        if here || text.all().iter().any(|line| spells(line, name)) {
+            fit.of += 1;
+            fit.fitting += usize::from(here);
+        }
+    }
+    fit
+}
+
 impl Comments {
     /// Whether anything of a line is no comment. What looks like a comment in a string is taken for one: then there is
     /// the string's beginning, which is code.
@@ -88,5 +137,41 @@ impl Comments {
             }
         }
         code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declarations_have_the_name_that_sources_spell() {
+        let name = |full: &str| Declaration::new(full, NonZeroU32::MIN).map(|declaration| declaration.name);
+        let names = [
+            ("main", Some("main")),
+            ("ns::Type<int, (ns::Kind)2>::walk(std::vector<int> const&) const", Some("walk")),
+            ("void sorter<int>(int*, int*)", Some("sorter")),
+            ("Pointer<Value>* make<Value>()", Some("make")),
+            ("Pool::~Pool()", Some("Pool")),
+            ("<app::Session as app::Visit>::block", Some("block")),
+            ("app::run::{closure#0}", None),
+            ("Call::operator()(int) const", None),
+            ("(anonymous namespace)::walk(int)", Some("walk")),
+        ];
+        for (full, expected) in names {
+            assert_eq!(name(full).as_deref(), expected, "{full}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_was_edited_above_a_function_does_not_declare_it_where_it_was() {
+        let at = |line| NonZeroU32::new(line).unwrap();
+        let declarations: Vec<Declaration> = [("alpha(int)", 1), ("beta(int)", 4), ("made_by_macro()", 3)]
+            .into_iter()
+            .filter_map(|(name, line)| Declaration::new(name, at(line)))
+            .collect();
+        let text = "int alpha(int n) {\n    return beta(n);\n}\nint beta(int n) {\n";
+        assert_eq!(declared(text, &declarations), Fit { fitting: 2, of: 2 });
+        assert_eq!(declared(&text.replace("}\n", "}\n\n"), &declarations), Fit { fitting: 1, of: 2 });
     }
 }

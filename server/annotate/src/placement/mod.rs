@@ -17,7 +17,7 @@ mod tests;
 
 pub use comparison::{Comparison, LEAST_CONFIDENCE};
 pub use edit::LineEdit;
-pub use fit::{Fit, fit};
+pub use fit::{Declaration, Fit, declared, fit};
 
 use std::num::NonZeroU32;
 

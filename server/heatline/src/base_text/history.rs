@@ -8,7 +8,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
-use heatline_annotate::placement::fit;
+use heatline_annotate::placement::{Declaration, declared, fit};
 use heatline_symbols::Checksum;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
@@ -47,12 +47,18 @@ pub struct Want<'a> {
     pub recorded: &'a str,
     /// Without checksums: the lines that must have code.
     pub lines: &'a BTreeSet<NonZeroU32>,
+    /// Without checksums: the functions that must be declared where debug information says.
+    pub declarations: &'a [Declaration],
 }
+
+/// With fewer of the functions on the lines of their declarations a text is another one.
+const LEAST_DECLARED: f64 = 0.9;
 
 impl Want<'_> {
     fn is(&self, bytes: &[u8], text: &str) -> bool {
         if self.checksums.is_empty() {
             fit(text, self.recorded, self.lines.iter().copied()).is_whole()
+                && declared(text, self.declarations).share() >= LEAST_DECLARED
         } else {
             checksum::has_any(bytes, self.checksums)
         }

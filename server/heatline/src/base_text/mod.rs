@@ -13,7 +13,7 @@ pub use checksum::has_any as has_any_checksum;
 pub use placed::Bases;
 
 use crate::load::Loaded;
-use heatline_annotate::placement::fit;
+use heatline_annotate::placement::{Declaration, fit};
 use heatline_annotate::{FileId, Model, components, is_absolute};
 use heatline_symbols::Checksum;
 use history::{Repository, Want};
@@ -211,6 +211,7 @@ struct Costed {
     checksums: Vec<Checksum>,
     kept: Option<Arc<str>>,
     lines: BTreeSet<NonZeroU32>,
+    declarations: Vec<Declaration>,
     /// When the last of the binaries that hold its code was written, or the recording if that was before.
     built: Option<SystemTime>,
 }
@@ -232,6 +233,7 @@ impl Costed {
                 checksums: Vec::new(),
                 kept: None,
                 lines: BTreeSet::new(),
+                declarations: Vec::new(),
                 built: recorded,
             });
             costed.lines.insert(line);
@@ -244,7 +246,18 @@ impl Costed {
             costed.checksums.extend(file.checksum);
             costed.kept = costed.kept.take().or_else(|| file.text.clone());
         }
+        for function in model.functions() {
+            let (Some(file), Some(line)) = (function.file, function.line) else { continue };
+            let stands = same.get(file.0 as usize).copied().unwrap_or(file);
+            if let Some(costed) = files.get_mut(&stands) {
+                costed.declarations.extend(Declaration::new(&function.name, line));
+            }
+        }
         let mut files: Vec<Costed> = files.into_values().collect();
+        for file in &mut files {
+            file.declarations.sort();
+            file.declarations.dedup();
+        }
         files.sort_by_key(|file| file.file);
         files
     }
@@ -300,6 +313,7 @@ impl Costed {
             not_newer: self.built.and_then(seconds),
             recorded: &self.recorded,
             lines: &self.lines,
+            declarations: &self.declarations,
         }
     }
 
