@@ -1,7 +1,7 @@
 //! The words that are shown: hints, lenses, tooltips, amounts. Finished text, the same in every editor and in tables.
 
 use crate::calls::CallBasis;
-use crate::compare::Delta;
+use crate::compare::{Delta, Verdict};
 use crate::placement::Placement;
 use crate::table::{Cost, Coverage};
 use crate::times::Times;
@@ -219,19 +219,23 @@ pub(crate) fn shown_share(cost: &Cost) -> String {
     cost.percent.map_or_else(|| "no samples".into(), |percent| percent.to_string())
 }
 
+/// What to say of differences of measured times.
+pub const UNTESTABLE: &str = "measured times of one run each do not tell how much they change from run to run";
+
 /// `Δ +3.2 pp`, the other side, the interval of the difference, and whether that is noise.
 pub fn delta_sentence(change: &Delta) -> String {
     let before = match change.samples_before {
         0 => "nothing".to_owned(),
         count => format!("{} % ({})", round(change.before), samples(count)),
     };
-    let verdict = match change.p_adjusted {
-        _ if !change.significant => {
-            format!("within noise (±{} pp)", round((change.high - change.low) / 2.0))
+    let verdict = match (change.verdict, change.p_adjusted) {
+        (Verdict::Untestable, _) => {
+            return format!("{} against {before} in the baseline; {UNTESTABLE}", delta(change));
         }
-        Some(p) if p < 0.001 => "significant: adjusted p below 0.001".to_owned(),
-        Some(p) => format!("significant: adjusted p {p:.3}"),
-        None => String::new(),
+        (Verdict::Significant, Some(p)) if p >= 0.001 => format!("significant: adjusted p {p:.3}"),
+        (Verdict::Significant, _) => "significant: adjusted p below 0.001".to_owned(),
+        (Verdict::BelowThreshold, _) => "more than noise, but below the threshold".to_owned(),
+        (Verdict::Noise, _) => format!("within noise (±{} pp)", round((change.high - change.low) / 2.0)),
     };
     format!(
         "{} against {before} in the baseline, one run each: 95 % interval {:+.1} to {:+.1} pp, {verdict}",
@@ -243,7 +247,12 @@ pub fn delta_sentence(change: &Delta) -> String {
 
 /// A difference in few words: `Δ +3.2 pp`, and whether it is within noise.
 pub fn delta_and_verdict(change: &Delta) -> String {
-    if change.significant { delta(change) } else { format!("{} (within noise)", delta(change)) }
+    match change.verdict {
+        Verdict::Significant => delta(change),
+        Verdict::BelowThreshold => format!("{} (below the threshold)", delta(change)),
+        Verdict::Noise => format!("{} (within noise)", delta(change)),
+        Verdict::Untestable => format!("{} (not testable)", delta(change)),
+    }
 }
 
 /// What to say of an event whose addresses lie behind the cause.
@@ -329,7 +338,17 @@ mod tests {
 
     fn difference(points: f64, low: f64, high: f64) -> Delta {
         let (p, p_adjusted) = (0.001, Some(0.01));
-        Delta { points, low, high, before: 8.8, samples_before: 88, p, p_adjusted, significant: true }
+        Delta {
+            points,
+            low,
+            high,
+            before: 8.8,
+            samples_before: 88,
+            p,
+            p_adjusted,
+            significant: true,
+            verdict: Verdict::Significant,
+        }
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub struct Ledger {
     pub(crate) effective: f64,
     /// Whether each row's share is of samples of its own, as the rate of misses is.
     pub(crate) own_wholes: bool,
+    /// Whether nothing was sampled: how one run differs from the next cannot be told from one.
+    pub(crate) measured: bool,
     pub(crate) modules: Vec<(String, Option<Identity>)>,
     pub(crate) files: Vec<LedgerFile>,
     pub(crate) starts: Vec<Start>,
@@ -142,6 +144,7 @@ impl Ledger {
             samples,
             effective: samples as f64 * if part < ALMOST_EQUAL { part } else { 1.0 },
             own_wholes: table.is_rate(),
+            measured: table.is_measured(),
             modules: modules.collect(),
             files: model.files().iter().map(file).collect(),
             starts: Vec::new(),

@@ -56,6 +56,21 @@ pub struct Delta {
     /// Whether it is taken for real: the adjusted p-value is small, the interval excludes zero, and the difference
     /// reaches the threshold.
     pub significant: bool,
+    /// What to think of it, in more words.
+    pub verdict: Verdict,
+}
+
+/// What a difference is taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Verdict {
+    /// Real, and large enough to look at.
+    Significant,
+    /// Real, but smaller than the threshold.
+    BelowThreshold,
+    /// What differs between two runs of the same program, as far as can be told.
+    Noise,
+    /// Times of one run each were measured, not sampled: nothing tells how much they change from run to run.
+    Untestable,
 }
 
 /// The cost of a row in one column.

@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::pairing::Joint;
-use super::{Amount, Delta, FEWEST_TESTED, LEVEL, Total};
+use super::{Amount, Delta, FEWEST_TESTED, LEVEL, Total, Verdict};
 use crate::statistics::{Family, newcombe, over_dispersion, share_p};
 use crate::table::Cost;
 use heatline_profile::{Tally, Weight};
@@ -16,6 +16,8 @@ pub(crate) struct Side {
     hits: (f64, f64),
     /// Samples as they are counted for the least number that is tested.
     counted: f64,
+    /// Whether it is of one run that was measured, not sampled.
+    untestable: bool,
 }
 
 /// The rows of all columns, the baseline first; `None` in a column without samples.
@@ -90,6 +92,7 @@ impl Side {
             present: samples > 0,
             hits: (share * of / spread, of / spread),
             counted,
+            untestable: runs.len() == 1 && runs.iter().any(|run| run.ledger.measured),
         }
     }
 
@@ -120,7 +123,8 @@ impl Side {
             low: 100.0 * low,
             high: 100.0 * high,
             p: share_p(self.hits, now.hits)?,
-            counted: self.counted + now.counted,
+            counted: if self.untestable || now.untestable { 0.0 } else { self.counted + now.counted },
+            untestable: self.untestable || now.untestable,
         })
     }
 }
@@ -134,6 +138,7 @@ pub(crate) struct Test {
     high: f64,
     pub(crate) p: f64,
     counted: f64,
+    untestable: bool,
 }
 
 impl Test {
@@ -146,7 +151,13 @@ impl Test {
     pub(crate) fn delta(&self, family: &Family, threshold: f64) -> Delta {
         let p_adjusted = self.is_counted().then(|| family.adjusted(self.p));
         let excludes_zero = self.low > 0.0 || self.high < 0.0;
-        let significant = excludes_zero && p_adjusted.is_some_and(|p| p < LEVEL) && self.points.abs() >= threshold;
+        let is_real = excludes_zero && p_adjusted.is_some_and(|p| p < LEVEL);
+        let verdict = match self.points.abs() >= threshold {
+            _ if self.untestable => Verdict::Untestable,
+            true if is_real => Verdict::Significant,
+            false if is_real => Verdict::BelowThreshold,
+            _ => Verdict::Noise,
+        };
         Delta {
             points: self.points,
             low: self.low,
@@ -155,7 +166,8 @@ impl Test {
             samples_before: self.before.samples,
             p: self.p,
             p_adjusted,
-            significant,
+            significant: verdict == Verdict::Significant,
+            verdict,
         }
     }
 }

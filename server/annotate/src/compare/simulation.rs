@@ -45,6 +45,7 @@ fn draw(numbers: &mut Numbers, shares: &[f64], samples: u64) -> Ledger {
         samples,
         effective: samples as f64,
         own_wholes: false,
+        measured: false,
         modules: Vec::new(),
         files: Vec::new(),
         starts: Vec::new(),

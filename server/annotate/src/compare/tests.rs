@@ -119,6 +119,30 @@ fn a_few_samples_are_never_significant() {
 }
 
 #[test]
+fn measured_times_of_one_run_each_are_not_tested_and_of_several_are() {
+    let measured = |text: &str| Ledger { measured: true, ..ledger(text, By::Function, None) };
+    let verdict = |comparison: Comparison| {
+        let row = comparison.rows.into_iter().find(|row| row.place.function.as_deref() == Some("g")).unwrap();
+        row.new[0].unwrap().delta.unwrap().verdict
+    };
+    let (before, after) = ("9000: f\n1000: g", "5000: f\n5000: g");
+    let one = Comparison::new(&[measured(before)], &[vec![measured(after)]], 0.5);
+    assert_eq!(verdict(one), Verdict::Untestable);
+    let runs = |text: &str| vec![measured(text), measured(text)];
+    let several = Comparison::new(&runs(before), &[runs(after)], 0.5);
+    assert_eq!(verdict(several), Verdict::Significant);
+}
+
+#[test]
+fn a_real_difference_may_be_too_small_to_look_at() {
+    let before = ledger("99000: f\n1000: g", By::Function, None);
+    let after = ledger("98700: f\n1300: g", By::Function, None);
+    let comparison = Comparison::new(&[before], &[vec![after]], 0.5);
+    let verdicts: Vec<Verdict> = comparison.rows.iter().map(|row| row.new[0].unwrap().delta.unwrap().verdict).collect();
+    assert_eq!(verdicts, [Verdict::BelowThreshold, Verdict::BelowThreshold]);
+}
+
+#[test]
 fn an_empty_side_is_no_zero() {
     let before = ledger(A, By::Function, None);
     let comparison = Comparison::new(&[before], &[Vec::new(), vec![ledger(B, By::Function, None)]], 0.5);

@@ -303,6 +303,12 @@ impl Paint {
             Some(path) if !source.verified && is_newer(path, &session.loaded.path) => {
                 writeln!(out, "  (changed after the recording: its lines may have moved; record again to be sure)")?;
             }
+            Some(_) if !source.verified => {
+                writeln!(
+                    out,
+                    "  (nothing tells whether this is the text of the build: its lines may have moved since)"
+                )?;
+            }
             Some(_) if changed || count > 0 => {
                 writeln!(
                     out,

@@ -2,7 +2,7 @@
 
 use super::options::{DiffArgs, Kind, Limit};
 use super::recordings::{MetricName, Recording, Recordings};
-use heatline_annotate::compare::{Change, ComparedRow, Comparison, Compute, Delta, Ledger, SortKey};
+use heatline_annotate::compare::{Change, ComparedRow, Comparison, Compute, Delta, Ledger, SortKey, Verdict};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -45,6 +45,12 @@ pub struct File {
 }
 
 impl Outcome {
+    /// Whether any difference is taken for this.
+    pub fn has(&self, verdict: Verdict) -> bool {
+        let mut deltas = self.comparison.rows.iter().flat_map(|row| &row.new).filter_map(|change| (*change)?.delta);
+        deltas.any(|delta| delta.verdict == verdict)
+    }
+
     /// Compares what was read.
     pub fn new(args: &DiffArgs, recordings: &Recordings<Ledger>, threshold: f64) -> Option<Self> {
         let metric = recordings.common_metric()?.clone();

@@ -2,8 +2,8 @@
 
 use super::result::Outcome;
 use heatline_annotate::Delta;
-use heatline_annotate::compare::{ComparedRow, Status};
-use heatline_annotate::text::{points, samples};
+use heatline_annotate::compare::{ComparedRow, Status, Verdict};
+use heatline_annotate::text::{UNTESTABLE, points, samples};
 use heatline_profile::round;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -47,7 +47,9 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
         writeln!(out, "> ⚠️ compare with care: {}\n", cell(warning))?;
     }
     if found.is_empty() {
-        return writeln!(out, "All {} rows are within noise.", outcome.comparison.rows.len());
+        let why =
+            if outcome.has(Verdict::Untestable) { UNTESTABLE } else { "all are within noise or below the threshold" };
+        return writeln!(out, "{} rows: {why}.", outcome.comparison.rows.len());
     }
     writeln!(out, "| | baseline | new | Δ | 95 % interval | {by} |\n|---|--:|--:|--:|--:|---|")?;
     for (row, column, delta) in found.iter().take(rows) {
@@ -67,7 +69,7 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
         writeln!(out, "| {mark} | {before} | {now} | {} | {interval} | {} |", points(delta.points), cell(&name))?;
     }
     let rest = outcome.comparison.rows.len().saturating_sub(found.len());
-    writeln!(out, "\n{rest} other rows are within noise.")
+    writeln!(out, "\n{rest} other rows are within noise or below the threshold.")
 }
 
 fn signed(limit: super::options::Limit) -> f64 {

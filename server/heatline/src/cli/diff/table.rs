@@ -3,9 +3,9 @@
 use super::options::{DiffArgs, Kind};
 use super::result::Outcome;
 use crate::cli::output::{LONGEST_NAME, Table, colour, from_here};
-use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Pairing, Status};
+use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Delta, Pairing, Status, Verdict};
 use heatline_annotate::short_name;
-use heatline_annotate::text::{points, samples};
+use heatline_annotate::text::{UNTESTABLE, points, samples};
 use heatline_profile::round;
 use std::io::{self, Write};
 
@@ -53,6 +53,9 @@ fn heading(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
          least {} pp",
         round(outcome.threshold)
     )?;
+    if outcome.has(Verdict::Untestable) {
+        writeln!(out, "nothing is taken for significant: {UNTESTABLE}; --baseline and --pool take several runs")?;
+    }
     if outcome.by == Kind::Line && outcome.sort.is_empty() {
         let count = |pairing| outcome.comparison.rows.iter().filter(|row| row.pairing == pairing).count();
         let (content, offset) = (count(Pairing::Content), count(Pairing::Offset));
@@ -141,6 +144,11 @@ fn cells(args: &DiffArgs, outcome: &Outcome, row: &ComparedRow) -> Vec<String> {
     cells
 }
 
+fn interval(delta: Delta) -> String {
+    let end = |end: f64| points(end).replace(" pp", "");
+    format!("{} to {}", end(delta.low), end(delta.high))
+}
+
 fn share(amount: Amount) -> String {
     format!("{} %", round(amount.percent))
 }
@@ -164,7 +172,7 @@ fn change_cells(
     let mut cells = vec![
         if change.present { share(change.amount) } else { String::new() },
         delta.map_or_else(|| "n/a".into(), |delta| points(delta.points)),
-        delta.map_or_else(String::new, |delta| format!("{:+.1} to {:+.1}", delta.low, delta.high)),
+        delta.filter(|delta| delta.verdict != Verdict::Untestable).map_or_else(String::new, interval),
         third.unwrap_or_default(),
         verdict(row, change),
     ];
@@ -188,10 +196,13 @@ fn verdict(row: &ComparedRow, change: &Change) -> String {
         (_, false) => "removed",
         _ => "",
     };
-    let noise = match change.delta {
-        Some(delta) if delta.significant => String::new(),
-        Some(delta) => format!("within noise (±{})", round((delta.high - delta.low) / 2.0)),
-        None => String::new(),
+    let Some(delta) = change.delta else { return gone.to_owned() };
+    let noise = match delta.verdict {
+        Verdict::Significant if !gone.is_empty() => String::new(),
+        Verdict::Significant => if delta.points < 0.0 { "lower" } else { "higher" }.to_owned(),
+        Verdict::BelowThreshold => "below the threshold".to_owned(),
+        Verdict::Noise => format!("within noise (±{})", round((delta.high - delta.low) / 2.0)),
+        Verdict::Untestable => "not testable".to_owned(),
     };
     if gone.is_empty() || noise.is_empty() { format!("{gone}{noise}") } else { format!("{gone}, {noise}") }
 }
