@@ -5,6 +5,7 @@ use crate::model::{FileId, FunctionId, LineKey, Model, ModelFrame, Reached};
 use crate::times::{Calling, TimeTables, Times};
 use crate::tree::{Keys, Pair, accumulate};
 use heatline_profile::{ModuleId, Percent, SampleRow, SpeStats, Tally, Thread, ThreadId, Weight};
+use heatline_symbols::bare_name;
 use rustc_hash::FxHashMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
@@ -88,6 +89,7 @@ impl Filter {
             *wanted == function.name
                 || function.linkage_name.as_ref() == Some(wanted)
                 || wanted == without_parameters(&function.name)
+                || function.linkage_name.as_deref().is_some_and(|name| bare_name(name) == *wanted)
         })
     }
 }

@@ -17,13 +17,22 @@ pub(crate) fn demangle(linkage_name: &str) -> Cow<'_, str> {
     let readable = if is_rust(name) {
         rust(name)
     } else if name.starts_with("_Z") {
-        cpp(name)
+        cpp(name, cpp_demangle::DemangleOptions::default())
     } else if name.starts_with('?') {
         msvc(name)
     } else {
         None
     };
     readable.map_or(Cow::Borrowed(linkage_name), Cow::Owned)
+}
+
+/// The name as perf shows it: C++ without parameters and type of return.
+pub fn bare_name(linkage_name: &str) -> Cow<'_, str> {
+    if !linkage_name.starts_with("_Z") || is_rust(linkage_name) {
+        return demangle(linkage_name);
+    }
+    let options = cpp_demangle::DemangleOptions::default().no_params().no_return_type();
+    cpp(linkage_name, options).map_or(Cow::Borrowed(linkage_name), Cow::Owned)
 }
 
 /// Rust's older scheme looks like C++; its last component is `h` and 16 hex digits.
@@ -42,9 +51,9 @@ fn rust(name: &str) -> Option<String> {
     Some(out.0)
 }
 
-fn cpp(name: &str) -> Option<String> {
+fn cpp(name: &str, options: cpp_demangle::DemangleOptions) -> Option<String> {
     let parse = cpp_demangle::ParseOptions::default().recursion_limit(DEEPEST_NAME);
-    let options = cpp_demangle::DemangleOptions::default().recursion_limit(DEEPEST_NAME);
+    let options = options.recursion_limit(DEEPEST_NAME);
     let symbol = cpp_demangle::BorrowedSymbol::new_with_options(name.as_bytes(), &parse).ok()?;
     let mut out = Limited::default();
     symbol.structured_demangle(&mut out, &options).ok()?;
@@ -96,6 +105,14 @@ mod tests {
     fn cpp_names_keep_their_parameters() {
         check("_Z3fibi", "fib(int)");
         check("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)");
+    }
+
+    #[test]
+    fn bare_names_are_those_of_perf() {
+        assert_eq!(bare_name("_Z3fibi"), "fib");
+        assert_eq!(bare_name("_Z6sorterIiEvPT_S1_"), "sorter<int>");
+        assert_eq!(bare_name("main"), "main");
+        assert_eq!(bare_name("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
     }
 
     #[test]

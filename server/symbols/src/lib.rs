@@ -26,6 +26,7 @@ mod storage;
 mod symbol_table;
 
 pub use call_sites::FunctionRange;
+pub use demangle::bare_name;
 pub use error::SymbolError;
 pub use image::Image;
 pub use object_file::ImageKind;

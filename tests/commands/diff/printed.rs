@@ -162,3 +162,23 @@ fn many_recordings_print_as_perf_prints_them() {
         }
     }
 }
+
+#[test]
+fn functions_of_cpp_have_the_names_of_perf() {
+    let programs = Programs::of_cpp(
+        "namespace lab { struct Pool { int take(int); }; }\n\
+         __attribute__((noipa)) int lab::Pool::take(int x) { return x * 3; }\n\
+         template <class T> __attribute__((noipa)) T twice(T x) { return x + x; }\n\
+         __attribute__((noipa)) int fib(int n) { return n + twice(n) + static_cast<int>(twice(1.5)); }\n\
+         int main() { lab::Pool pool; return fib(1) + pool.take(2); }\n",
+    );
+    let [take, whole, real, fib] = ["_ZN3lab4Pool4takeEi", "_Z5twiceIiET_S0_", "_Z5twiceIdET_S0_", "_Z3fibi"];
+    programs.write("A", &[(take, 40, 100), (whole, 30, 100), (fib, 30, 100)]);
+    programs.write("B", &[(take, 10, 100), (real, 60, 100), (fib, 40, 100)]);
+    let table = as_perf(programs.root(), &["A", "B"]);
+    for name in ["lab::Pool::take", "twice<int>", "twice<double>", "fib"] {
+        assert!(table.lines().any(|line| line.trim_end().ends_with(&format!("[.] {name}"))), "{name}\n{table}");
+    }
+    let chosen = programs.diff(&["A", "B", "-S", "twice<int>"]);
+    assert_eq!(chosen["rows"].as_array().map(Vec::len), Some(1), "{chosen}");
+}

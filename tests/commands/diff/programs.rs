@@ -28,12 +28,24 @@ impl Programs {
         let app: String = (1..=6).map(|n| function(&format!("fn{n}"))).collect();
         std::fs::write(folder.path().join("app.c"), app + "int main(void) { return fn1(2); }\n").expect("a file");
         std::fs::write(folder.path().join("x.c"), function("g1")).expect("a file");
+        Programs::build(folder, "gcc", "app.c")
+    }
+
+    /// The same folder with C++ of which `app` is built; its functions are known by the linker's names.
+    pub fn of_cpp(app: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("app.cpp"), app).expect("a file");
+        std::fs::write(folder.path().join("x.c"), "int g1(int x) { return x; }\n").expect("a file");
+        Programs::build(folder, "g++", "app.cpp")
+    }
+
+    fn build(folder: TempDir, compiler: &str, app: &str) -> Self {
         let mut programs = Programs { folder, addresses: BTreeMap::new() };
-        programs.run(Command::new("gcc").args(["-O1", "-g", "app.c", "-o", "app"]));
+        programs.run(Command::new(compiler).args(["-O1", "-g", app, "-o", "app"]));
         programs.run(Command::new("gcc").args(["-O1", "-g", "-shared", "-fPIC", "x.c", "-o", "libx"]));
         for (file, base) in BASES {
             for line in programs.run(Command::new("nm").arg(file)).lines() {
-                if let [address, "T", name] = line.split(' ').collect::<Vec<_>>()[..] {
+                if let [address, "T" | "W", name] = line.split(' ').collect::<Vec<_>>()[..] {
                     let address = base + u64::from_str_radix(address, 16).expect("hex");
                     programs.addresses.insert(name.to_owned(), address);
                 }

@@ -5,6 +5,7 @@ use crate::cli::diff::recordings::Parts;
 use heatline_annotate::compare::SortKey;
 use heatline_annotate::{CostTable, Leaf};
 use heatline_profile::ModuleKind;
+use heatline_symbols::bare_name;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
@@ -79,7 +80,10 @@ fn entry(table: &CostTable, keys: &Keys, leaf: &Leaf) -> Entry {
     let profile = model.profile();
     let module = profile.module(leaf.module);
     let thread = leaf.thread.map(|id| profile.thread(id));
-    let function = leaf.function.map(|id| model.function(id).name.clone());
+    let function = leaf.function.map(|id| {
+        let function = model.function(id);
+        function.linkage_name.as_deref().map_or_else(|| function.name.clone(), |name| bare_name(name).into_owned())
+    });
     // perf counts from the beginning of the file, as the recording does.
     let address = leaf.address.0;
     let srcline = || match leaf.line {
