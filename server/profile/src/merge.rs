@@ -67,6 +67,7 @@ impl Profile {
         self.recording.duration_ns = durations.into_iter().flatten().reduce(u64::saturating_add);
         let samples = [self.recording.samples, other.recording.samples];
         self.recording.samples = samples.into_iter().flatten().reduce(u64::saturating_add);
+        self.tell_cut_sums();
         Ok(self)
     }
 }

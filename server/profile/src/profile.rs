@@ -144,6 +144,27 @@ impl Profile {
         totals
     }
 
+    /// Adds a problem, once, if the weights or samples of an event add up to more than can be counted.
+    pub fn tell_cut_sums(&mut self) {
+        const KIND: &str = "sum-cut-off";
+        let mut sums = vec![(0u128, 0u128); self.events.len()];
+        let mut is_cut = false;
+        for SampleRow { event, tally, .. } in &self.rows {
+            let (weight, samples) = &mut sums[event.0 as usize];
+            *weight += u128::from(tally.weight.0);
+            *samples += u128::from(tally.samples);
+            is_cut |= tally.weight.0 == u64::MAX || tally.samples == u64::MAX;
+        }
+        is_cut |= sums.iter().any(|&(weight, samples)| weight.max(samples) > u64::MAX.into());
+        if is_cut && !self.problems.iter().any(|problem| problem.kind == KIND) {
+            let message = format!(
+                "sums that exceed {} are cut off there, so shares of them are wrong; record for less long",
+                u64::MAX
+            );
+            self.problems.add(KIND, 1, None, message);
+        }
+    }
+
     /// The metric's id of an event: its name without modifiers, or with them where another event would clash.
     pub fn metric_id(&self, id: EventId) -> &str {
         let event = self.event(id);

@@ -84,6 +84,12 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`] if nothing of it can be used, or if `monitor` stopped the work.
 pub fn read(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> Result<Profile, ReadError> {
+    let mut profile = read_any(input, options, monitor)?;
+    profile.tell_cut_sums();
+    Ok(profile)
+}
+
+fn read_any(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> Result<Profile, ReadError> {
     match input {
         Input::File(file) => {
             let head = read_head(file)?;

@@ -3,6 +3,9 @@
 //! A number is written in groups of seven bits, lowest first, each but the last with the top bit set. A signed number
 //! is written as `2n` or `-2n-1`. A text is its length in bytes and UTF-8; an optional value is 0, or 1 and the value.
 
+/// What the tables become may take so much memory: a byte of them can stand for an item that is much larger.
+const MOST_MEMORY: u64 = 512 << 20;
+
 /// Longer texts (paths, names, messages) than this are damage.
 const LONGEST_TEXT: usize = 1 << 20;
 
@@ -65,16 +68,17 @@ pub(super) struct Damage {
 
 pub(super) type Decoded<T> = Result<T, Damage>;
 
-/// Reads values. Never allocates more than the bytes that are there can fill.
+/// Reads values. Never allocates more than [`MOST_MEMORY`], nor before the bytes are there that can fill it.
 #[derive(Debug)]
 pub(super) struct Decoder<'a> {
     bytes: &'a [u8],
     at: usize,
+    memory_left: u64,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Decoder { bytes, at: 0 }
+        Decoder { bytes, at: 0, memory_left: MOST_MEMORY }
     }
 
     pub fn damage<T>(&self, expected: &'static str) -> Decoded<T> {
@@ -142,6 +146,23 @@ impl<'a> Decoder<'a> {
         Ok(count)
     }
 
+    /// How many items follow that become a list of `T`, for which there is memory.
+    pub fn count_of<T>(&mut self) -> Decoded<usize> {
+        let count = self.count()?;
+        self.take_memory((count as u64).saturating_mul(size_of::<T>() as u64))?;
+        Ok(count)
+    }
+
+    fn take_memory(&mut self, bytes: u64) -> Decoded<()> {
+        match self.memory_left.checked_sub(bytes) {
+            Some(left) => {
+                self.memory_left = left;
+                Ok(())
+            }
+            None => self.damage("tables that take at most 512 MiB of memory"),
+        }
+    }
+
     pub fn bytes(&mut self, longest: usize) -> Decoded<&'a [u8]> {
         let count = self.count()?;
         if count > longest {
@@ -154,6 +175,7 @@ impl<'a> Decoder<'a> {
 
     pub fn text(&mut self) -> Decoded<String> {
         let bytes = self.bytes(LONGEST_TEXT)?;
+        self.take_memory(bytes.len() as u64)?;
         String::from_utf8(bytes.to_vec()).or_else(|_| self.damage("UTF-8"))
     }
 
@@ -162,8 +184,8 @@ impl<'a> Decoder<'a> {
     }
 
     pub fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Decoded<T>) -> Decoded<Vec<T>> {
-        let count = self.count()?;
-        let mut list = Vec::new();
+        let count = self.count_of::<T>()?;
+        let mut list = Vec::with_capacity(count);
         for _ in 0..count {
             list.push(read(self)?);
         }
@@ -186,6 +208,17 @@ mod tests {
         assert_eq!(numbers.map(|_| input.number().unwrap()), numbers);
         assert_eq!(signed.map(|_| input.signed().unwrap()), signed);
         assert!(input.is_at_end());
+    }
+
+    #[test]
+    fn items_that_take_more_memory_than_there_may_be_are_refused() {
+        let mut out = Encoder::default();
+        let count = MOST_MEMORY as usize / size_of::<[u8; 4096]>() + 1;
+        out.count(count);
+        out.0.resize(out.0.len() + count, 0);
+        let error = Decoder::new(&out.0).count_of::<[u8; 4096]>().unwrap_err();
+        assert_eq!(error.expected, "tables that take at most 512 MiB of memory");
+        assert_eq!(Decoder::new(&out.0).count_of::<u8>(), Ok(count));
     }
 
     #[test]

@@ -12,9 +12,10 @@
 //! What the addresses were resolved to is part of the tables and becomes [`Profile::symbolization`]; no binary is ever
 //! asked again. The same profile gives the same bytes.
 //!
-//! Files are not trusted: names of members must be plain and different, sizes and the factor of compression have
-//! limits, checksums must hold, each number in the tables must name something that is there. A file is read whole or
-//! not at all: half a table would show wrong shares.
+//! Files are not trusted: names of members must be plain and different; sizes, the factor of compression and the memory
+//! that the tables take have limits; checksums must hold; each number in the tables must name something that is there.
+//! A file is read whole or not at all: half a table would show wrong shares. Only a text that has not the SHA-256 of the
+//! manifest is left out and told of.
 
 mod archive;
 mod codec;
@@ -153,7 +154,7 @@ pub fn freeze(profile: &Profile, symbolization: &Symbolization) -> Result<Vec<u8
             file: number,
             path: file.path.clone(),
             member: member_name(number, &file.path),
-            sha256: Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: sha256(text),
         };
         texts.push((source, text));
     }
@@ -167,6 +168,10 @@ pub fn freeze(profile: &Profile, symbolization: &Symbolization) -> Result<Vec<u8
         archive.add(&source.member, text.as_bytes());
     }
     archive.finish()
+}
+
+fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `sources/3-main.c` for any path of any system.
@@ -195,7 +200,15 @@ pub fn read(input: &mut dyn ReadSeek, monitor: &dyn Monitor) -> Result<Profile, 
             let file = file.ok_or_else(unknown)?;
             let text = String::from_utf8(archive.read(&source.member, LARGEST_TEXT)?)
                 .map_err(|_| FrozenError::Member { name: source.member.clone(), why: "expected UTF-8".into() })?;
-            file.text = Some(text.into());
+            if source.sha256.eq_ignore_ascii_case(&sha256(&text)) {
+                file.text = Some(text.into());
+            } else {
+                let path = &source.path;
+                let message = format!(
+                    "{path}: its text has not the SHA-256 that {MANIFEST} says and was left out; freeze the recording again"
+                );
+                profile.problems.add("damaged-source", 1, None, message);
+            }
         }
     }
     monitor.progress(size, size)?;

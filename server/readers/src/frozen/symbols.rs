@@ -6,6 +6,7 @@ use heatline_profile::{
     RecordedFunctionId, Symbolization,
 };
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 pub(super) fn encode_symbols(out: &mut Encoder, all: &Symbolization) {
     out.list(&all.files, |out, file| {
@@ -33,7 +34,7 @@ pub(super) fn decode_symbols(input: &mut Decoder<'_>, modules: usize) -> Decoded
         })
     })?;
     let mut all = Symbolization { files, functions, modules: Vec::new() };
-    let count = input.count()?;
+    let count = input.count_of::<ModuleFrames>()?;
     if count > modules {
         return input.damage("no more modules than the profile has");
     }
@@ -90,9 +91,9 @@ fn decode_module(input: &mut Decoder<'_>, all: &Symbolization) -> Decoded<Module
     let mut module = ModuleFrames::default();
     module.reason = input.optional(Decoder::text)?;
     let mut frames = Vec::new();
-    for _ in 0..input.count()? {
+    for _ in 0..input.count_of::<Range<u32>>()? {
         frames.clear();
-        for _ in 0..input.count()? {
+        for _ in 0..input.count_of::<RecordedFrame>()? {
             let function = input.number()?;
             let inlined = function % 2 == 1;
             if function / 2 > all.functions.len() as u64 {
@@ -105,7 +106,7 @@ fn decode_module(input: &mut Decoder<'_>, all: &Symbolization) -> Decoded<Module
         module.add_chain(frames.iter().copied());
     }
     let (mut address, mut chain) = (0u64, 0i64);
-    for at in 0..input.count()? {
+    for at in 0..input.count_of::<(ModuleAddress, u32)>()? {
         let step = input.number()?;
         let next = address.checked_add(step).filter(|_| at == 0 || step > 0);
         let Some(next) = next else { return input.damage("ascending addresses") };

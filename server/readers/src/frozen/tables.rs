@@ -11,6 +11,9 @@ use heatline_profile::{
 };
 use std::sync::Arc;
 
+/// Tables of more events are not read: what is shown of each is compared with all others.
+const MOST_EVENTS: usize = 4096;
+
 /// Longer identities than this are damage.
 const LONGEST_BUILD_ID: usize = 256;
 
@@ -103,6 +106,9 @@ pub(super) fn decode(bytes: &[u8]) -> Decoded<Profile> {
     let mut profile = Profile::new(ProfileKind::Heatline);
     let Some(origin) = kind(input.number()?) else { return input.damage("a format") };
     profile.events = input.list(decode_event)?;
+    if profile.events.len() > MOST_EVENTS {
+        return input.damage("at most 4096 events");
+    }
     profile.modules = input.list(decode_module)?;
     profile.threads = input.list(|input| {
         let mut id = || -> Decoded<i32> { i32::try_from(input.signed()?).or_else(|_| input.damage("a thread id")) };
@@ -206,8 +212,8 @@ fn encode_stacks(out: &mut Encoder, stacks: &StackTable) {
 }
 
 fn decode_stacks(input: &mut Decoder<'_>, modules: usize) -> Decoded<StackTable> {
-    let count = input.count()?;
-    let mut nodes = Vec::new();
+    let count = input.count_of::<StackNode>()?;
+    let mut nodes = Vec::with_capacity(count);
     let mut last = 0u64;
     for id in 0..count as u64 {
         let distance = input.number()?;
@@ -336,7 +342,11 @@ fn decode_recording(input: &mut Decoder<'_>) -> Decoded<Recording> {
 
 fn decode_problems(input: &mut Decoder<'_>) -> Decoded<Problems> {
     let mut problems = Problems::new();
-    for _ in 0..input.count()? {
+    let count = input.count()?;
+    if count > Problems::MOST {
+        return input.damage("fewer problems");
+    }
+    for _ in 0..count {
         let kind = Problems::kind(&input.text()?);
         let count = input.number()?;
         let offset = input.optional(Decoder::number)?.map(FileOffset);

@@ -84,18 +84,27 @@ pub fn recognise(head: &[u8]) -> bool {
 }
 
 /// Whether a message of which this is the beginning, or all of it, can only be a profile: all its fields are of the
-/// profile's types, and one says a type.
+/// profile's types, and one says a type or, should the types be missing, what something was sampled in.
 fn is_profile(beginning: &[u8], is_cut: bool) -> bool {
-    let mut has_type = false;
+    let mut is_told = false;
     for field in Fields::of(beginning) {
         match field {
-            Ok((1 | 11, Value::Bytes(bytes))) => has_type |= is_value_type(bytes),
-            Ok((2..=6, Value::Bytes(_)) | (7..=10 | 12..=15, Value::Number(_)) | (13, Value::Bytes(_))) => {}
+            Ok((1 | 11, Value::Bytes(bytes))) => is_told |= is_value_type(bytes),
+            Ok((2 | 4 | 5, Value::Bytes(bytes))) => is_told |= is_record(bytes),
+            Ok((3 | 6, Value::Bytes(_)) | (7..=10 | 12..=15, Value::Number(_)) | (13, Value::Bytes(_))) => {}
             Ok(_) => return false,
-            Err(_) => return is_cut && has_type,
+            Err(_) => return is_cut && is_told,
         }
     }
-    has_type
+    is_told
+}
+
+/// Whether a message can be a sample, a location or a function, and hardly anything else.
+fn is_record(bytes: &[u8]) -> bool {
+    let is_known = |field: &Result<_, _>| matches!(field, Ok((1..=5, Value::Number(_) | Value::Bytes(_))));
+    Fields::of(bytes).count() > 1
+        && Fields::of(bytes).all(|field| is_known(&field))
+        && matches!(Fields::of(bytes).next(), Some(Ok((1, _))))
 }
 
 fn is_value_type(bytes: &[u8]) -> bool {

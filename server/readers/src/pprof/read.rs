@@ -15,6 +15,9 @@ use std::collections::hash_map::Entry;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+/// More sample types are left out: whatever is shown is added up for each.
+const MOST_TYPES: usize = 256;
+
 /// Deeper stacks lose their outermost frames.
 const DEEPEST: usize = 1 << 16;
 
@@ -96,7 +99,12 @@ impl Reading<'_> {
 
     /// The events, the one that is shown first in front.
     fn events(&mut self) {
-        let types = self.message.types.clone();
+        let mut types = self.message.types.clone();
+        if types.len() > MOST_TYPES {
+            let message = format!("sample types behind the first {MOST_TYPES} were left out");
+            self.problems.add("too-many-types", (types.len() - MOST_TYPES) as u64, None, message);
+            types.truncate(MOST_TYPES);
+        }
         let names: Vec<String> = types.iter().map(|of| self.text(of.name)).collect();
         let period = self.message.period_type.map(|of| self.text(of.name));
         let default = Some(self.message.default_type).filter(|&name| name != 0).map(|name| self.text(name));

@@ -1,6 +1,7 @@
 //! Archives that nobody froze: cut, changed, forged.
 
 use crate::{profile, read, symbolization};
+use heatline_profile::{Profile, ProfileKind, Symbolization};
 use heatline_readers::frozen;
 use std::io::{Cursor, Read, Write};
 use zip::write::SimpleFileOptions;
@@ -182,4 +183,31 @@ fn a_wrong_checksum_is_noticed() {
     let at = bytes.windows(16).position(|window| window == b"sources/0-main.c").unwrap() + 16 + text.len() / 2;
     bytes[at] ^= 1;
     refused(&bytes, "sources/0-main.c");
+}
+
+#[test]
+fn tables_of_which_a_byte_becomes_much_memory_are_refused() {
+    let mut empty = Profile::new(ProfileKind::Spt);
+    empty.recording.command_line = Vec::new();
+    let mut all = members(&frozen::freeze(&empty, &Symbolization::default()).unwrap());
+    let tables = &mut all[1].1;
+    // The command line is followed by the number of samples and the problems, of which there are none.
+    assert_eq!(tables.split_off(tables.len() - 3), [0, 0, 0]);
+    let words = 24_000_000u32;
+    let count = [0, 7, 14].map(|shift| (words >> shift) as u8 | 0x80);
+    tables.extend(count);
+    tables.push((words >> 21) as u8);
+    tables.resize(tables.len() + words as usize + 2, 0);
+    refused(&archive(&all), "take at most 512 MiB of memory");
+}
+
+#[test]
+fn a_text_that_is_not_the_one_of_the_manifest_is_left_out_and_told() {
+    let mut all = members(&frozen_profile());
+    all[3].1 = b"int main() { return 1; }\n".to_vec();
+    let profile = read(&archive(&all)).unwrap();
+    let files = &profile.symbolization.as_ref().unwrap().files;
+    assert_eq!((files[0].text.as_deref(), files[1].text.as_deref()), (None, Some("größer\n")));
+    let problem = profile.problems.iter().find(|problem| problem.kind == "damaged-source").unwrap();
+    assert!(problem.message.starts_with("/src/main.c: "), "{}", problem.message);
 }

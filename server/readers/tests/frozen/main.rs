@@ -46,7 +46,7 @@ fn profile() -> Profile {
     fold.add(leaf, EventId(0), Some(ThreadId(0)), Tally::one(Weight(1_000_000)));
     fold.add(leaf, EventId(0), Some(ThreadId(0)), Tally::one(Weight(3)));
     fold.add(kernel, EventId(1), None, Tally::repeated(Weight(5), 4));
-    fold.add(middle, EventId(0), None, Tally::one(Weight(u64::MAX)));
+    fold.add(middle, EventId(0), None, Tally::one(Weight(u64::MAX - 2_000_000)));
     profile.rows = fold.into_rows();
     let place = |module, address| CodePlace { module: ModuleId(module), address: ModuleAddress(address) };
     profile.arcs.push(BranchArc { event: EventId(0), from: place(0, 9), to: place(1, 0), taken: Weight(12) });

@@ -254,3 +254,38 @@ fn other_packed_files_are_no_profiles() {
     let message = read(&protoc::gzip(b"a text that was packed")).unwrap_err().to_string();
     assert!(message.contains("not a profile"), "{message}");
 }
+
+#[test]
+fn sample_types_without_end_are_left_out_and_told() {
+    let (types, values) = ("sample_type { type: 1 unit: 2 }\n".repeat(20_000), "value: 1 ".repeat(20_000));
+    let sample = format!("sample {{ location_id: 1 {values} }} ");
+    let profile = format!("{types} {} location {{ id: 1 address: 16 }}", sample.repeat(5));
+    let profile = read(&encode(&profile)).unwrap();
+    assert_eq!((profile.events.len(), profile.rows.len()), (256, 256));
+    let problems: Vec<_> = profile.problems.iter().map(|problem| (problem.kind, problem.count)).collect();
+    assert_eq!(problems, [("too-many-types", 19_744)]);
+}
+
+#[test]
+fn sums_that_are_cut_off_are_told() {
+    let sample = format!("sample {{ location_id: 1 value: {} }} ", i64::MAX);
+    let of = |samples: usize| {
+        let samples = sample.repeat(samples);
+        read(&encode(&format!("sample_type {{ type: 1 unit: 2 }} {samples} location {{ id: 1 address: 16 }}"))).unwrap()
+    };
+    assert!(of(2).problems.is_empty());
+    let problems = of(3).problems;
+    assert_eq!(problems.iter().map(|problem| problem.kind).collect::<Vec<_>>(), ["sum-cut-off"]);
+}
+
+#[test]
+fn a_profile_without_sample_types_is_called_one() {
+    let bytes = encode(
+        "sample { location_id: 1 value: 5 } mapping { id: 1 memory_limit: 4096 filename: 8 }
+         location { id: 1 mapping_id: 1 address: 16 line { function_id: 1 line: 3 } }
+         function { id: 1 name: 5 system_name: 5 filename: 7 }",
+    );
+    for bytes in [&protoc::gzip(&bytes), &bytes] {
+        assert_eq!(read(bytes).unwrap_err().to_string(), "the pprof file has no sample types");
+    }
+}
