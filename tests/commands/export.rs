@@ -70,7 +70,7 @@ fn each_viewer_gets_the_costs_of_the_report() {
         for (format, read) in
             [("pprof", from_pprof as fn(&Lab) -> Costs), ("speedscope", from_speedscope), ("firefox", from_firefox)]
         {
-            export(&lab, &[&["perf.data", "--to", format, "-o", "out"], options].concat());
+            export(&lab, &[&["perf.data", "--to", format, "-o", "out", "--force"], options].concat());
             assert_same(&read(&lab), &expected, &format!("{format} {options:?}"));
         }
     }

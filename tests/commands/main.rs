@@ -7,6 +7,7 @@ mod example;
 mod export;
 mod frozen;
 mod history;
+mod hostile;
 mod lab;
 mod off_cpu;
 mod perf;

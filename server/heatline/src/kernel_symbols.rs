@@ -1,5 +1,6 @@
 //! Names of kernel functions, from a copy of `/proc/kallsyms` of the recorded machine.
 
+use crate::files;
 use anyhow::{Context, bail};
 use heatline_annotate::ModuleSymbols;
 use heatline_profile::ModuleAddress;
@@ -7,9 +8,6 @@ use heatline_symbols::{Frame, Function, FunctionId, Resolution};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
-
-/// A longer file is no list of symbols.
-const LONGEST: u64 = 256 << 20;
 
 /// The functions of a kernel and its modules, by where they begin.
 #[derive(Debug, Default)]
@@ -25,10 +23,7 @@ impl KernelSymbols {
     /// If it cannot be read, or holds no addresses, as that of a user without rights does.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let name = || path.display().to_string();
-        if path.metadata().with_context(name)?.len() > LONGEST {
-            bail!("{}: too long for a list of kernel symbols", path.display());
-        }
-        let bytes = std::fs::read(path).with_context(name)?;
+        let bytes = files::read_named(path, files::LONGEST_LIST).with_context(name)?;
         let symbols = Self::parse(&String::from_utf8_lossy(&bytes));
         if symbols.starts.is_empty() {
             bail!("{}: no addresses of kernel functions; copy /proc/kallsyms as root", path.display());

@@ -1,9 +1,9 @@
 //! From paths of profiles to a finished model: reading, finding binaries, resolving, finding sources.
 
 use crate::binaries::{Companions, Found, SearchPaths};
-use crate::call_lines;
 use crate::kernel_symbols::KernelSymbols;
 use crate::sources::{SourcePaths, Sources};
+use crate::{call_lines, files};
 use anyhow::{Context, anyhow};
 use heatline_annotate::{Addresses, FileId, Model, ModuleSymbols};
 use heatline_profile::{
@@ -347,7 +347,11 @@ fn note_unavailable(problems: &mut Problems, module: &Module, answer: &ModuleSym
 /// # Errors
 /// If there is nothing at the path, or no profile in the folder.
 pub fn profile_at(path: &Path) -> anyhow::Result<PathBuf> {
-    if path.as_os_str() == "-" || !path.is_dir() || is_folder_profile(path) {
+    if path.as_os_str() == "-" || !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let as_folder = heatline_readers::recognise_folder(&DiskFolder { root: path.to_owned() });
+    if let Ok(Some(_)) = as_folder {
         return Ok(path.to_owned());
     }
     let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
@@ -365,11 +369,12 @@ pub fn profile_at(path: &Path) -> anyhow::Result<PathBuf> {
             newest = Some((modified, candidate));
         }
     }
-    let (_, found) = newest.ok_or_else(|| {
-        anyhow!(
+    let (_, found) = newest.ok_or_else(|| match as_folder {
+        Err(error) => anyhow!(error).context(path.display().to_string()),
+        Ok(_) => anyhow!(
             "{}: no profile in this folder; expected a perf.data, SPT, pprof or .heatline file, record one with 'perf record -g'",
             path.display()
-        )
+        ),
     })?;
     Ok(found)
 }
@@ -393,6 +398,14 @@ fn is_folder_profile(path: &Path) -> bool {
     heatline_readers::recognise_folder(&DiskFolder { root: path.to_owned() }).is_ok_and(|kind| kind.is_some())
 }
 
+/// An error of a member that does not exist stays plain: readers say which it is.
+fn named(name: &str, error: std::io::Error) -> std::io::Error {
+    match error.kind() {
+        std::io::ErrorKind::InvalidInput => std::io::Error::new(error.kind(), format!("{name}: {error}")),
+        _ => error,
+    }
+}
+
 /// A folder of the file system, for the readers.
 struct DiskFolder {
     root: PathBuf,
@@ -408,6 +421,6 @@ impl Folder for DiskFolder {
     }
 
     fn open(&self, name: &str) -> std::io::Result<Box<dyn heatline_readers::ReadSeek>> {
-        Ok(Box::new(File::open(self.root.join(name))?))
+        Ok(Box::new(files::open(&self.root.join(name)).map_err(|error| named(name, error))?))
     }
 }

@@ -6,6 +6,7 @@ mod binaries;
 mod call_lines;
 mod cli;
 mod discovery;
+mod files;
 mod freeze;
 mod kernel_symbols;
 mod load;

@@ -5,8 +5,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+/// Refuses to write over a profile that is read.
+///
+/// # Errors
+/// If the file is one of `inputs`, or in one that is a folder.
+pub fn refuse_input(path: &Path, inputs: &[PathBuf]) -> anyhow::Result<()> {
+    let Ok(real) = path.canonicalize() else { return Ok(()) };
+    if inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| real.starts_with(input))) {
+        bail!("{}: this is the profile that is read; choose another name", path.display());
+    }
+    Ok(())
+}
+
 /// Writes a file under another name and renames it then, so that nobody ever sees a part of it. What is there already
-/// is replaced if `may_replace` says so of its first bytes.
+/// is replaced if it is empty or `may_replace` says so of its first bytes.
 ///
 /// # Errors
 /// If there is something else already, or writing fails.
@@ -18,7 +30,8 @@ pub fn write(path: &Path, bytes: &[u8], may_replace: impl FnOnce(&[u8]) -> bool)
         if !metadata.is_file() {
             bail!("{}: expected a file or nothing, found a folder, pipe or device; choose another name", name());
         }
-        if !may_replace(&head(&path).with_context(name)?) {
+        let head = head(&path).with_context(name)?;
+        if !head.is_empty() && !may_replace(&head) {
             bail!("{}: there is another kind of file already; choose another name, or say --force", name());
         }
     }
@@ -67,6 +80,20 @@ mod tests {
         assert!(write(folder.path(), b"x", |_| true).is_err());
         assert!(write(&folder.path().join("no/folder"), b"x", |_| true).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_read_is_never_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, other) = (folder.path().join("input"), folder.path().join("other"));
+        fs::write(&input, "a profile").unwrap();
+        fs::write(&other, "something").unwrap();
+        let inputs = [input.clone()];
+        assert!(refuse_input(&input, &inputs).is_err());
+        assert!(refuse_input(&folder.path().join(".").join("input"), &inputs).is_err());
+        assert!(refuse_input(&input, &[folder.path().to_owned()]).is_err(), "a member of a folder");
+        refuse_input(&other, &inputs).unwrap();
+        refuse_input(&folder.path().join("absent"), &inputs).unwrap();
     }
 
     #[cfg(unix)]

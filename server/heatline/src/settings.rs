@@ -4,6 +4,7 @@
 //! settings, the command line. A layer is a JSON object with any part of the keys, nested or with dots. What is unknown
 //! or of a wrong type is reported and left out, so one bad line never takes the others with it.
 
+use crate::files;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -173,14 +174,29 @@ impl Settings {
 pub fn read_file(root: &Path) -> Result<Option<Value>, String> {
     let path = root.join(FILE_NAME);
     let say = |error: &dyn std::fmt::Display| format!("{}: {}", path.display(), error.to_string().trim_end());
-    match std::fs::metadata(&path) {
+    let bytes = match files::read(&path, LONGEST_FILE) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(say(&error)),
-        Ok(metadata) if metadata.len() > LONGEST_FILE => return Err(say(&"expected at most 1 MiB of settings")),
-        Ok(_) => {}
+        read => read.map_err(|error| say(&error))?,
+    };
+    let text = String::from_utf8(bytes).map_err(|error| say(&error))?;
+    let table: toml::Table = toml::from_str(&text).map_err(|error: toml::de::Error| say(&error.message()))?;
+    Ok(Some(as_json(toml::Value::Table(table))))
+}
+
+/// The same in JSON; what that has no value for, such as numbers that are not finite, as text.
+fn as_json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) if number.is_finite() => number.into(),
+        toml::Value::Float(number) => number.to_string().into(),
+        toml::Value::Boolean(is) => is.into(),
+        toml::Value::Datetime(time) => time.to_string().into(),
+        toml::Value::Array(items) => items.into_iter().map(as_json).collect(),
+        toml::Value::Table(table) => {
+            Value::Object(table.into_iter().map(|(key, value)| (key, as_json(value))).collect())
+        }
     }
-    let text = std::fs::read_to_string(&path).map_err(|error| say(&error))?;
-    toml::from_str(&text).map(Some).map_err(|error: toml::de::Error| say(&error.message()))
 }
 
 /// Why a key was not set.
@@ -343,6 +359,20 @@ mod tests {
             |_| {},
             &["lenses.threshold: expected a number of at least 0, found -1"],
         );
+    }
+
+    #[test]
+    fn numbers_of_a_file_that_are_not_finite_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for (written, found) in [("nan", "NaN"), ("inf", "inf"), ("-inf", "-inf"), ("1e400", "inf")] {
+            std::fs::write(folder.path().join(FILE_NAME), format!("[diff]\nthreshold = {written}\n")).unwrap();
+            let layer = read_file(folder.path()).unwrap().unwrap();
+            let complaint = format!("diff.threshold: expected a number of at least 0, found \"{found}\"");
+            check(&layer, |_| {}, &[&complaint]);
+        }
+        std::fs::write(folder.path().join(FILE_NAME), "diff.threshold = 2\nhints = {threshold = 1.5}").unwrap();
+        let layer = read_file(folder.path()).unwrap().unwrap();
+        assert_eq!(layer, json!({"diff": {"threshold": 2}, "hints": {"threshold": 1.5}}));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Files, as the library crates ask for them.
 
+use crate::files;
 use heatline_readers::BinaryBytes;
 use heatline_symbols::Storage;
 use std::fs::File;
@@ -20,11 +21,7 @@ impl FileStorage {
     /// # Errors
     /// If it is no regular file or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Asked before it is opened: opening a named pipe waits for a writer that may never come.
-        if !path.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         Ok(FileStorage { size: file.metadata()?.len(), file: Mutex::new(file) })
     }
 }

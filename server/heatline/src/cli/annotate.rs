@@ -1,7 +1,7 @@
 //! `heatline annotate`: the source text with costs beside the lines.
 
-use super::options::{Format, ProfileArgs};
-use super::output::{CostJson, colour, csv_cell, print, print_json, printable};
+use super::options::{self, Format, ProfileArgs, number};
+use super::output::{CostJson, colour, csv_cell, print, print_json, printable, printable_path};
 use super::placed::Placed;
 use super::report::write_heading;
 use super::session::Session;
@@ -31,10 +31,10 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "GLOB")]
     source: Option<String>,
     /// Show so many lines above and below each line with cost.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>)]
     context: u32,
     /// Lines with a smaller exclusive and inclusive share are shown without cost, in percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = options::share, allow_negative_numbers = true)]
     threshold: f64,
 }
 
@@ -209,7 +209,7 @@ fn write_csv(out: &mut dyn Write, session: &Session, placed: &Placed, files: &[(
         None => ",,".into(),
     };
     for (id, view) in files {
-        let path = csv_cell(&session.loaded.model.file(*id).path);
+        let path = csv_cell(&printable(&session.loaded.model.file(*id).path));
         for PlacedLine { now, placement, view } in Source::of(placed, *id, view).lines {
             let (exclusive, inclusive) = (cost(Some(view.exclusive)), cost(view.inclusive));
             writeln!(out, "{path},{now},{exclusive},{inclusive},{}", placement.name())?;
@@ -259,7 +259,7 @@ impl Paint {
         context: u32,
     ) -> io::Result<()> {
         let recorded = &session.loaded.model.file(id).path;
-        let shown = source.path.as_ref().map_or_else(|| recorded.clone(), |path| path.display().to_string());
+        let shown = source.path.as_ref().map_or_else(|| printable(recorded).into_owned(), |path| printable_path(path));
         let (bold, plain) = if self.colour { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         writeln!(out, "{bold}{shown}{plain}")?;
         let second = if self.inclusive { format!("{:>WIDTH$}  ", "inclusive") } else { String::new() };

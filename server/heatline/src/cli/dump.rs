@@ -1,7 +1,7 @@
 //! `heatline dump`: what is in a file, record by record.
 
 use super::dump_filter::DumpFilter;
-use super::options::{Format, cpu_list, raw_module, time_range};
+use super::options::{Format, cpu_list, number, raw_module, time_range};
 use super::progress::Bar;
 use crate::load::{profile_at, read_profile};
 use anyhow::{Context, bail};
@@ -51,10 +51,10 @@ pub struct DumpArgs {
     #[arg(long, value_name = "A,B")]
     time: Option<String>,
     /// Only records of these processes (comma-separated).
-    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    #[arg(long, value_name = "PIDS", value_delimiter = ',', value_parser = number::<i64>)]
     pid: Vec<i64>,
     /// Only records of these threads (comma-separated).
-    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    #[arg(long, value_name = "TIDS", value_delimiter = ',', value_parser = number::<i64>)]
     tid: Vec<i64>,
     /// Only records of threads of these names (comma-separated).
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -317,9 +317,11 @@ fn plain(value: &serde_json::Value) -> String {
         serde_json::Value::String(text) => super::output::printable(text).into_owned(),
         serde_json::Value::Array(values) if values.is_empty() => "-".into(),
         serde_json::Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(","),
-        serde_json::Value::Object(fields) => {
-            fields.iter().map(|(name, value)| format!("{name}:{}", plain(value))).collect::<Vec<_>>().join(",")
-        }
+        serde_json::Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| format!("{}:{}", super::output::printable(name), plain(value)))
+            .collect::<Vec<_>>()
+            .join(","),
         other => other.to_string(),
     }
 }

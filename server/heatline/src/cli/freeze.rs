@@ -31,6 +31,7 @@ pub struct FreezeArgs {
 /// Runs the command.
 pub fn run(args: FreezeArgs) -> anyhow::Result<()> {
     args.profile.refuse_views("freeze keeps all samples and metrics; choose them when the file is shown")?;
+    out_file::refuse_input(&args.output, &args.profile.inputs()?)?;
     let bar = Bar::new();
     let loaded = load(&args.profile.load_options(&args.profile.settings())?, &bar);
     bar.finish();

@@ -2,7 +2,7 @@
 
 use super::output::say;
 use crate::binaries::SearchPaths;
-use crate::load::LoadOptions;
+use crate::load::{LoadOptions, profile_at};
 use crate::rust_source;
 use crate::settings::{self, Settings};
 use crate::sources::SourcePaths;
@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use heatline_annotate::Filter;
 use heatline_readers::{ReadOptions, spe, spt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// How output is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -78,10 +79,10 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "FUNCTION")]
     pub symbol: Vec<String>,
     /// Only samples of these processes (comma-separated).
-    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    #[arg(long, value_name = "PIDS", value_delimiter = ',', value_parser = number::<i32>)]
     pub pid: Vec<i32>,
     /// Only samples of these threads (comma-separated).
-    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    #[arg(long, value_name = "TIDS", value_delimiter = ',', value_parser = number::<i32>)]
     pub tid: Vec<i32>,
     /// Only samples taken on these processors: 0,2-3.
     #[arg(long, value_name = "LIST")]
@@ -96,7 +97,7 @@ pub struct ProfileArgs {
     #[arg(long)]
     pub no_inline: bool,
     /// At most so many rows (default: 50 in tables, all in JSON and CSV).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<usize>)]
     pub limit: Option<usize>,
     /// Only how much of the weight reached a line, by module, and where was looked.
     #[arg(long)]
@@ -162,6 +163,14 @@ impl ProfileArgs {
             },
             symbols_only: false,
         })
+    }
+
+    /// The files that are read, the newest profile in the place of a folder.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn inputs(&self) -> anyhow::Result<Vec<PathBuf>> {
+        self.profiles.iter().map(|path| profile_at(path)).collect()
     }
 
     /// What `heatline.toml` says: that of the current folder, else that beside the first profile. What it holds that
@@ -253,6 +262,17 @@ pub fn raw_module(text: &str) -> anyhow::Result<spe::RawModule> {
     Ok(spe::RawModule { path: path.into(), base })
 }
 
+/// A whole number.
+pub fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|_| "expected a whole number such as 1234".to_owned())
+}
+
+/// A share in percent, or a difference of shares in percentage points.
+pub fn share(text: &str) -> Result<f64, String> {
+    let share = text.trim().parse().ok().filter(|share: &f64| share.is_finite() && *share >= 0.0);
+    share.ok_or_else(|| "expected a number of at least 0 such as 0.5".to_owned())
+}
+
 /// `FROM=TO`.
 pub fn prefix_pair(text: &str) -> Result<(String, String), String> {
     let (from, to) = text.split_once('=').ok_or("expected FROM=TO")?;
@@ -305,6 +325,16 @@ fn nanoseconds(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_finite_and_what_is_none_is_told_what_is_expected() {
+        assert_eq!((share("0"), share("2.5"), number("-1")), (Ok(0.0), Ok(2.5), Ok(-1)));
+        for text in ["nan", "NaN", "-nan", "inf", "-inf", "infinity", "1e400", "-1e400", "-1", "", "0,5"] {
+            assert!(share(text).unwrap_err().starts_with("expected a number of at least 0"), "{text}");
+        }
+        assert!(number::<i32>("abc").unwrap_err().starts_with("expected a whole number"));
+        assert!(number::<usize>("-1").is_err() && number::<i32>("99999999999").is_err());
+    }
 
     #[test]
     fn lists_and_times_are_exact() {

@@ -43,9 +43,9 @@ pub fn problems_json(problems: &Problems) -> Vec<ProblemJson> {
     problems.iter().map(json).collect()
 }
 
-/// Says something on standard error. That nobody reads there is no reason to fail.
+/// Says something on standard error, on one line. That nobody reads there is no reason to fail.
 pub fn say(text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "heatline: {text}");
+    let _ = writeln!(io::stderr().lock(), "heatline: {}", printable(&text.to_string()));
 }
 
 /// Text of others without what a terminal would act on: control characters other than tabs become `�`.
@@ -54,12 +54,17 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     if text.contains(is_control) { text.replace(is_control, "\u{fffd}").into() } else { text.into() }
 }
 
+/// A path as it may be printed.
+pub fn printable_path(path: &Path) -> String {
+    printable(&path.to_string_lossy()).into_owned()
+}
+
 /// Says on standard error what was damaged.
 pub fn warn(problems: &Problems) {
     for problem in problems.iter() {
         let times = if problem.count > 1 { format!(" ({} times)", problem.count) } else { String::new() };
         let at = problem.offset.map(|offset| format!(" at offset {offset}")).unwrap_or_default();
-        say(format_args!("warning: {}{at}{times}", printable(&problem.message)));
+        say(format_args!("warning: {}{at}{times}", problem.message));
     }
 }
 

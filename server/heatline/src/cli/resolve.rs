@@ -1,7 +1,7 @@
 //! `heatline resolve`: addresses of a binary to frames.
 
 use super::options::Format;
-use super::output::{csv_cell, print, warn};
+use super::output::{csv_cell, print, printable, warn};
 use crate::binaries::{Companions, SearchPaths};
 use crate::storage::FileStorage;
 use anyhow::{Context, anyhow};
@@ -142,13 +142,13 @@ impl<'a> AnswerWriter<'a> {
                     }
                     text
                 }
-                Format::Table => function.name.clone(),
-                Format::Csv => csv_cell(&function.name),
+                Format::Table => printable(&function.name).into_owned(),
+                Format::Csv => csv_cell(&printable(&function.name)),
             })
         };
         let file = |file: &SourceFile| match args.format {
             Format::Json => json_member("file", &file.path),
-            Format::Table | Format::Csv => Ok(file.path.clone()),
+            Format::Table | Format::Csv => Ok(printable(&file.path).into_owned()),
         };
         let functions = resolution.functions.iter().map(function).collect::<io::Result<_>>()?;
         let files = resolution.files.iter().map(file).collect::<io::Result<_>>()?;
@@ -206,7 +206,7 @@ impl<'a> AnswerWriter<'a> {
         write!(out, "{address:#x}")?;
         let indent = out.len() - start;
         if frames.is_empty() {
-            return writeln!(out, "  ({})", self.reason(i, frames).unwrap_or_default());
+            return writeln!(out, "  ({})", printable(&self.reason(i, frames).unwrap_or_default()));
         }
         for (depth, frame) in frames.iter().enumerate() {
             if depth > 0 {

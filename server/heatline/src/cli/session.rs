@@ -7,6 +7,7 @@ use crate::load::{Loaded, load};
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::{Annotations, CostTable, Metric, Selection};
 use heatline_profile::{Profile, ProfileKind};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A loaded profile and the table that the options ask for.
@@ -32,7 +33,7 @@ impl Session {
         let metric = match (args.metric.as_ref().or(args.event_name()), wished) {
             (Some(name), _) => find_metric(profile, name)?,
             (None, Some(metric)) => metric,
-            (None, None) => Metric::sum(profile.default_event().context("the profile holds no events")?),
+            (None, None) => Metric::sum(profile.default_event().with_context(|| no_events(&loaded.path))?),
         };
         let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.no_inline };
         let table = Arc::new(CostTable::new(loaded.model.clone(), selection));
@@ -43,6 +44,11 @@ impl Session {
     pub fn annotations(&self) -> Annotations {
         Annotations::new(self.table.clone(), None, self.loaded.sources.options())
     }
+}
+
+/// What is said of a profile without events, and what to do.
+pub fn no_events(path: &Path) -> String {
+    format!("{}: the profile holds no events; record again, as with 'perf record -g'", path.display())
 }
 
 fn find_metric(profile: &Profile, name: &str) -> anyhow::Result<Metric> {

@@ -1,7 +1,8 @@
 //! The options of `heatline diff`.
 
 use super::perf::names as perf_names;
-use crate::cli::options::{Base, Format, Order, ProfileArgs, prefix_pair};
+use crate::cli::options::{Base, Format, Order, ProfileArgs, number, prefix_pair, share};
+use crate::files;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use heatline_annotate::By;
@@ -92,7 +93,7 @@ pub struct DiffArgs {
     #[arg(short, long, value_name = "WHAT", default_value = "delta-abs", value_parser = compute)]
     pub compute: Compute,
     /// Order rows by what is computed for this file, counted from 1; 0: by the baseline's share.
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = number::<usize>)]
     pub order: usize,
     /// Only rows that the baseline and another file have.
     #[arg(short, long)]
@@ -134,7 +135,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "LIMIT", value_parser = limit, allow_hyphen_values = true)]
     pub fail_on: Option<Limit>,
     /// A smaller difference is not significant, in percentage points (default: the setting diff.threshold, 0.5).
-    #[arg(long, value_name = "PP")]
+    #[arg(long, value_name = "PP", value_parser = share, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// Needs branch records; says so.
     #[arg(long, hide = true)]
@@ -173,10 +174,10 @@ pub struct DiffArgs {
     #[arg(short = 'S', long, visible_alias = "symbols", value_name = "FUNCTIONS")]
     pub symbol: Vec<String>,
     /// Only samples of these processes (comma-separated).
-    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    #[arg(long, value_name = "PIDS", value_delimiter = ',', value_parser = number::<i32>)]
     pub pid: Vec<i32>,
     /// Only samples of these threads (comma-separated).
-    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    #[arg(long, value_name = "TIDS", value_delimiter = ',', value_parser = number::<i32>)]
     pub tid: Vec<i32>,
     /// Only samples taken on these processors: 0,2-3.
     #[arg(long, value_name = "LIST")]
@@ -191,7 +192,7 @@ pub struct DiffArgs {
     #[arg(long)]
     pub no_inline: bool,
     /// At most so many rows (default: 50 in tables and markdown, all elsewhere).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<usize>)]
     pub limit: Option<usize>,
     /// The binary at BASE, for raw buffers that hold no mappings. May be repeated.
     #[arg(long, value_name = "PATH@BASE")]
@@ -371,7 +372,8 @@ fn expand(items: &[String]) -> anyhow::Result<Vec<String>> {
 /// The lines of a list that is named as `file://PATH`, else `plain`.
 fn listed(item: &str, plain: Vec<String>) -> anyhow::Result<Vec<String>> {
     let Some(path) = item.strip_prefix("file://") else { return Ok(plain) };
-    let text = std::fs::read_to_string(path).with_context(|| format!("list {path}"))?;
+    let bytes = files::read_named(Path::new(path), files::LONGEST_LIST).with_context(|| format!("list {path}"))?;
+    let text = String::from_utf8(bytes).with_context(|| format!("list {path}"))?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 

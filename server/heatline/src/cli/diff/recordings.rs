@@ -6,7 +6,7 @@ use crate::base_text::BaseTexts;
 use crate::cli::options::ProfileArgs;
 use crate::cli::output::{self, say};
 use crate::cli::progress::Bar;
-use crate::cli::session::refuse_impossible_filters;
+use crate::cli::session::{no_events, refuse_impossible_filters};
 use crate::load::{LoadOptions, Loaded, load};
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
@@ -171,7 +171,7 @@ impl<T> Recording<T> {
             }
             None => events(&profile),
         };
-        profile.default_event().with_context(|| format!("{}: the profile holds no events", path.display()))?;
+        profile.default_event().with_context(|| no_events(path))?;
         let keep = |metric: Metric| {
             let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.no_inline };
             let table = CostTable::new(loaded.model.clone(), selection);
@@ -370,5 +370,5 @@ fn split_by_processor<T: Parts>(
 
 /// Says on standard error why numbers may not compare.
 pub fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|text| say(format_args!("warning: {}", output::printable(text))));
+    warnings.iter().for_each(|text| say(format_args!("warning: {text}")));
 }

@@ -1,6 +1,7 @@
 //! What a code review shows of a comparison: markdown for a pull request, SARIF for its lines.
 
 use super::result::Outcome;
+use crate::cli::output::printable;
 use heatline_annotate::Delta;
 use heatline_annotate::compare::{ComparedRow, Status, Verdict};
 use heatline_annotate::text::{UNTESTABLE, points, samples};
@@ -78,12 +79,12 @@ fn signed(limit: super::options::Limit) -> f64 {
 
 /// Text that may stand between backticks.
 fn code(text: &str) -> String {
-    text.replace('`', "'").replace(['\n', '\r'], " ")
+    printable(&text.replace('`', "'").replace(['\n', '\r'], " ")).into_owned()
 }
 
 /// Text that may stand in a cell of a table.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+    printable(&text.replace('|', "\\|").replace(['\n', '\r'], " ")).into_owned()
 }
 
 /// The rules of our results.

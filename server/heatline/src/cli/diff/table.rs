@@ -2,7 +2,7 @@
 
 use super::options::{DiffArgs, Kind};
 use super::result::Outcome;
-use crate::cli::output::{LONGEST_NAME, Table, colour, from_here};
+use crate::cli::output::{LONGEST_NAME, Table, colour, from_here, printable, printable_path};
 use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Delta, Pairing, Status, Verdict};
 use heatline_annotate::short_name;
 use heatline_annotate::text::{UNTESTABLE, points, samples};
@@ -43,7 +43,8 @@ fn heading(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
             (_, false) => "new".to_owned(),
             (column, true) => format!("new/{column}"),
         };
-        writeln!(out, "{role:9} {} · {} · {}", file.path.display(), outcome.metric.id, samples(file.samples))?;
+        let (path, metric) = (printable_path(&file.path), printable(&outcome.metric.id));
+        writeln!(out, "{role:9} {path} · {metric} · {}", samples(file.samples))?;
     }
     let runs = outcome.comparison.totals.iter().map(|total| total.runs).max().unwrap_or(1);
     let runs = if runs > 1 { "runs pooled with their spread" } else { "one run each" };
@@ -62,7 +63,7 @@ fn heading(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
         writeln!(out, "lines paired by their text: {content}, by function and distance from its start: {offset}")?;
     }
     for warning in &outcome.warnings {
-        writeln!(out, "compare with care: {warning}")?;
+        writeln!(out, "compare with care: {}", printable(warning))?;
     }
     writeln!(out)
 }
@@ -78,7 +79,7 @@ fn failed(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     writeln!(out, "\nbeyond {sign}{} pp:", round(limit.points))?;
     for (row, column, delta) in failed {
         let of = if outcome.columns() > 1 { format!(" in {}", outcome.name_of(column)) } else { String::new() };
-        writeln!(out, "  {} {}{of}", points(delta.points), outcome.label(row))?;
+        writeln!(out, "  {} {}", points(delta.points), printable(&(outcome.label(row) + &of)))?;
     }
     Ok(())
 }

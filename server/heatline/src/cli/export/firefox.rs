@@ -63,6 +63,11 @@ pub fn write(frames: &Frames, event: EventId, path: &Path) -> anyhow::Result<Vec
     Ok(serde_json::to_vec(&document)?)
 }
 
+/// Whether a file that begins like this was written by [`write`]: keys are in the order of the alphabet.
+pub fn is_begun_by(head: &[u8]) -> bool {
+    head.starts_with(br#"{"counters":[],"libs":["#)
+}
+
 fn meta(metric: &str, path: &Path) -> Value {
     let category = |name: &str, color: &str| json!({ "name": name, "color": color, "subcategories": ["Other"] });
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,11 +1,13 @@
 //! What the writers of stacks have in common: which samples, and the frames of each address.
 
 use crate::cli::options::ProfileArgs;
+use crate::cli::session::no_events;
 use anyhow::{Context, bail};
 use heatline_annotate::Model;
 use heatline_profile::{
     EventId, ModuleId, Profile, RecordedFrame, RecordedFunction, RecordedFunctionId, StackNode, Symbolization,
 };
+use std::path::Path;
 use std::sync::Arc;
 
 /// A profile with the frames of its addresses.
@@ -94,10 +96,10 @@ impl Frames {
 }
 
 /// The event that the options choose, or the first.
-pub fn event(frames: &Frames, args: &ProfileArgs) -> anyhow::Result<EventId> {
+pub fn event(frames: &Frames, args: &ProfileArgs, path: &Path) -> anyhow::Result<EventId> {
     let profile = &frames.profile;
     match args.metric.as_ref().or(args.event_name()) {
-        None => profile.default_event().context("the profile holds no events"),
+        None => profile.default_event().with_context(|| no_events(path)),
         Some(name) => profile.find_event(name).with_context(|| {
             let known: Vec<&str> = frames.events().iter().map(|&event| profile.metric_id(event)).collect();
             format!("no event {name}; this profile has: {}", known.join(", "))

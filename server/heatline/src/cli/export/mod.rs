@@ -11,7 +11,7 @@ use crate::load::load;
 use crate::out_file;
 use clap::{Args, ValueEnum};
 use frames::Frames;
-use heatline_profile::Problems;
+use heatline_profile::{Problems, ProfileKind};
 use heatline_readers::{pprof, spt};
 use std::path::PathBuf;
 
@@ -33,6 +33,9 @@ pub struct ExportArgs {
     /// The file to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Replace the file even if it is no earlier export in this format. A profile that is read is never replaced.
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -47,9 +50,22 @@ enum Target {
     Spt,
 }
 
+impl Target {
+    /// Whether a file that begins like this is in this format, and may be replaced by the next export.
+    fn is_of(self, head: &[u8]) -> bool {
+        match self {
+            Target::Pprof => heatline_readers::recognise(head) == Some(ProfileKind::Pprof),
+            Target::Spt => heatline_readers::recognise(head) == Some(ProfileKind::Spt),
+            Target::Speedscope => speedscope::is_begun_by(head),
+            Target::Firefox => firefox::is_begun_by(head),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: ExportArgs) -> anyhow::Result<()> {
     refuse(&args)?;
+    out_file::refuse_input(&args.output, &args.profile.inputs()?)?;
     let bar = Bar::new();
     let loaded = load(&args.profile.load_options(&args.profile.settings())?, &bar);
     bar.finish();
@@ -64,12 +80,14 @@ pub fn run(args: ExportArgs) -> anyhow::Result<()> {
         let bytes = match args.to {
             Target::Pprof => pprof::write(&frames.profile, &frames.symbolization)?,
             Target::Speedscope => speedscope::write(&frames, &loaded.path)?,
-            Target::Firefox => firefox::write(&frames, frames::event(&frames, &args.profile)?, &loaded.path)?,
+            Target::Firefox => {
+                firefox::write(&frames, frames::event(&frames, &args.profile, &loaded.path)?, &loaded.path)?
+            }
             Target::Spt => Vec::new(),
         };
         (bytes, Problems::new())
     };
-    out_file::write(&args.output, &bytes, |_| true)?;
+    out_file::write(&args.output, &bytes, |head| args.force || args.to.is_of(head))?;
     output::warn(&left_out);
     Ok(())
 }

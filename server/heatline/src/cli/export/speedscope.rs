@@ -47,6 +47,12 @@ struct Sampled<'a> {
     weights: Vec<u64>,
 }
 
+/// Whether a file that begins like this was written by [`write`].
+pub fn is_begun_by(head: &[u8]) -> bool {
+    let schema = head.strip_prefix(br#"{"$schema":""#);
+    schema.is_some_and(|rest| rest.starts_with(SCHEMA.as_bytes()))
+}
+
 /// The document. A function is one frame, whatever its line: that is what the viewer adds up by.
 pub fn write(frames: &Frames, path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut places = Places { frames, numbers: HashMap::new(), list: Vec::new() };

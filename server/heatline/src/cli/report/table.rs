@@ -1,7 +1,7 @@
 //! The tables of `heatline report`: for people, and as comma-separated values.
 
 use super::{ReportRow, document, times};
-use crate::cli::output::{LONGEST_NAME, Table, colour, from_here};
+use crate::cli::output::{LONGEST_NAME, Table, colour, from_here, printable, printable_path};
 use crate::cli::session::Session;
 use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
 use heatline_annotate::{Call, CallBasis, Cost, Party, short_name};
@@ -46,8 +46,8 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let metric = session.table.selection().metric;
     let total = session.table.total();
     let weight = amount(total.weight, profile.event(metric.event).unit);
-    let (path, id) = (session.loaded.path.display(), metric.id(profile));
-    writeln!(out, "{path} · {id} · {} · {weight}", extent(session))?;
+    let (path, id) = (printable_path(&session.loaded.path), metric.id(profile));
+    writeln!(out, "{path} · {} · {} · {weight}", printable(&id), extent(session))?;
     let coverage = session.table.coverage();
     let base = if session.table.selection().filter.relative { "what the filters leave" } else { "all samples" };
     writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
@@ -55,13 +55,13 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let others = sampled.filter(|(event, _)| *event != metric.event).map(|(event, _)| profile.metric_id(event));
     let others: Vec<&str> = others.collect();
     if !others.is_empty() {
-        writeln!(out, "other metrics: {}", others.join(", "))?;
+        writeln!(out, "other metrics: {}", printable(&others.join(", ")))?;
     }
     if profile.kind == ProfileKind::Spt {
         writeln!(out, "SPDConvert wants /mode:{} for this file", spt::ConvertMode::of(profile))?;
     }
     for line in recording(profile) {
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", printable(&line))?;
     }
     writeln!(out)
 }

@@ -5,7 +5,7 @@ use super::keys::Keys;
 use super::order::{Row, Rows, ratio, wdiff};
 use super::{Wish, order};
 use crate::cli::diff::recordings::Recordings;
-use crate::cli::output::printable;
+use crate::cli::output::{printable, printable_path};
 use heatline_annotate::compare::{Compute, SortKey};
 use std::io::{self, Write};
 
@@ -47,7 +47,7 @@ fn write_files(out: &mut dyn Write, recordings: &Recordings<Recorded>) -> io::Re
     writeln!(out, "# Data files:")?;
     for (number, recording) in recordings.all().enumerate() {
         let role = if number == 0 { "(Baseline)" } else { "" };
-        writeln!(out, "#  [{number}] {} {role}", recording.path.display())?;
+        writeln!(out, "#  [{number}] {} {role}", printable_path(&recording.path))?;
     }
     writeln!(out, "#")
 }

@@ -1,0 +1,112 @@
+//! Files that somebody prepared, and arguments that are none: nothing is overwritten, hangs, or reaches the terminal.
+
+use super::lab::heatline;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/quickstart").join(name)
+}
+
+/// A folder with the example and its program.
+fn example() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["perf.data", "neighbours"] {
+        std::fs::copy(fixture(name), folder.path().join(name)).expect("the example");
+    }
+    folder
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str], part: &str) {
+    let output = heatline(folder, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", errors(&output));
+    assert!(errors(&output).contains(part), "{arguments:?}: {}", errors(&output));
+}
+
+#[test]
+fn an_export_replaces_its_own_kind_and_never_what_it_reads() {
+    let folder = example();
+    let at = folder.path();
+    let recording = std::fs::read(at.join("perf.data")).expect("the example");
+    std::fs::write(at.join("notes.txt"), "mine").expect("a file");
+    let mut others = vec!["notes.txt".to_owned()];
+    for format in ["pprof", "speedscope", "firefox"] {
+        let export = |output| ["export", "perf.data", "--to", format, "-o", output];
+        refused(at, &export("perf.data"), "perf.data: this is the profile that is read");
+        refused(at, &[&export("./perf.data")[..], &["--force"]].concat(), "this is the profile that is read");
+        for other in &others {
+            refused(at, &export(other), "--force");
+        }
+        let output = format!("out.{format}");
+        for _ in 0..2 {
+            let done = heatline(at, &export(&output));
+            assert!(done.status.success(), "{format}: {}", errors(&done));
+        }
+        others.push(output);
+    }
+    refused(at, &["export", "out.pprof", "--to", "pprof", "-o", "out.pprof"], "this is the profile that is read");
+    refused(at, &["freeze", "perf.data", "-o", "perf.data", "--force"], "this is the profile that is read");
+    assert!(heatline(at, &["export", ".", "--to", "pprof", "-o", "notes.txt", "--force"]).status.success());
+    assert_eq!(std::fs::read(at.join("perf.data")).expect("the example"), recording);
+}
+
+#[test]
+fn a_threshold_is_a_number() {
+    let folder = example();
+    for number in ["nan", "inf", "-inf", "1e400", "-1"] {
+        let expected = "expected a number of at least 0 such as 0.5";
+        let threshold = format!("--threshold={number}");
+        refused(folder.path(), &["annotate", "perf.data", &threshold], expected);
+        refused(folder.path(), &["diff", "perf.data", "perf.data", &threshold, "--fail-on", "+1pp"], expected);
+    }
+    for limit in ["nan", "+inf", "-inf", "1e400pp"] {
+        let limit = format!("--fail-on={limit}");
+        refused(folder.path(), &["diff", "perf.data", "perf.data", &limit], "expected percentage points such as +2pp");
+    }
+    for option in ["--pid", "--tid", "--limit"] {
+        refused(folder.path(), &["report", "perf.data", option, "abc"], "expected a whole number such as 1234");
+    }
+    refused(folder.path(), &["dump", "perf.data", "--pid", "abc"], "expected a whole number such as 1234");
+}
+
+/// The example, its event's name one that clears the screen.
+#[cfg(unix)]
+#[test]
+fn names_in_a_recording_cannot_steer_the_terminal() {
+    let folder = example();
+    let mut recording = std::fs::read(fixture("perf.data")).expect("the example");
+    let (name, evil) = (b"cpu-clock", b"\x1b[2J\nlock");
+    let places: Vec<usize> =
+        (0..recording.len() - name.len()).filter(|&at| recording[at..].starts_with(name)).collect();
+    assert!(places.len() > 1, "the event and the command line name it");
+    places.iter().for_each(|&at| recording[at..at + name.len()].copy_from_slice(evil));
+    let path = "\x1b]0;title\x07\n.data";
+    std::fs::write(folder.path().join(path), recording).expect("a file");
+    for arguments in [
+        &["report", path][..],
+        &["report", path, "--by", "event"],
+        &["report", path, "--coverage"],
+        &["report", path, "--metric", "none"],
+        &["report", path, "--format", "csv", "--by", "event"],
+        &["annotate", path],
+        &["annotate", path, "--format", "csv"],
+        &["dump", path],
+        &["diff", path, path, "--fail-on", "+1pp"],
+        &["diff", path, path, "--format", "markdown"],
+        &["diff", path, path, path, "--perf"],
+        &["diff", path, "perf.data"],
+    ] {
+        let output = heatline(folder.path(), arguments);
+        for text in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(text);
+            let control = text.lines().find(|line| line.contains(|c: char| c.is_control() && c != '\t'));
+            assert_eq!(control, None, "{arguments:?}");
+            assert!(!text.lines().any(|line| line.starts_with(".data") || line.starts_with("lock")), "{arguments:?}");
+        }
+    }
+}
