@@ -110,3 +110,58 @@ fn names_in_a_recording_cannot_steer_the_terminal() {
         }
     }
 }
+
+#[cfg(unix)]
+fn pipe(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo");
+    assert!(made.success());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_never_ends_is_refused_and_not_waited_for() {
+    let folder = example();
+    let at = folder.path();
+    refused(at, &["report", "perf.data", "--kallsyms", "/dev/zero"], "/dev/zero: expected at most 64 MiB, found more");
+    let list = ["diff", "perf.data", "perf.data", "-S", "file:///dev/zero"];
+    refused(at, &list, "list /dev/zero: expected at most 64 MiB, found more");
+    let expected = "expected a regular file, found a pipe or device";
+    for (directory, member) in [("instrumented", "info"), ("listed", "task.txt"), ("threads", "data")] {
+        std::fs::create_dir(at.join(directory)).expect("a folder");
+        pipe(&at.join(directory).join(member));
+        for command in ["report", "dump"] {
+            refused(at, &[command, directory], &format!("{directory}: {member}: {expected}"));
+        }
+    }
+    let calls = at.join("calls");
+    std::fs::create_dir(&calls).expect("a folder");
+    std::fs::write(calls.join("task.txt"), "TASK timestamp=1.000000000 tid=7 pid=7\n").expect("a file");
+    pipe(&calls.join("7.dat"));
+    refused(at, &["report", "calls"], "calls: ");
+    pipe(&at.join("heatline.toml"));
+    let output = heatline(at, &["report", "perf.data"]);
+    assert!(output.status.success() && errors(&output).contains(expected), "{}", errors(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_repository_with_a_pipe_in_it_has_no_history() {
+    let folder = example();
+    for inside in ["src", ".git/objects", ".git/refs"] {
+        std::fs::create_dir_all(folder.path().join(inside)).expect("a folder");
+    }
+    for source in std::fs::read_dir(fixture("src")).expect("the sources").flatten() {
+        // Not as it was compiled, so that the history is wanted.
+        let text = std::fs::read_to_string(source.path()).expect("a source");
+        std::fs::write(folder.path().join("src").join(source.file_name()), format!("\n{text}")).expect("a source");
+    }
+    pipe(&folder.path().join(".git/HEAD"));
+    for arguments in [
+        &["annotate", "perf.data"][..],
+        &["diff", "perf.data", "perf.data", "--by", "line"],
+        &["freeze", "perf.data", "-o", "a.heatline"],
+    ] {
+        let output = heatline(folder.path(), arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", errors(&output));
+    }
+}

@@ -1,6 +1,7 @@
 //! Rust's own library: recorded below `/rustc/` and the commit it was built from, it lies in the toolchain that was built
 //! from that commit, if its component `rust-src` is installed.
 
+use crate::files;
 use std::path::{Path, PathBuf};
 
 /// Longer manifests are none.
@@ -29,6 +30,5 @@ pub fn find(recorded: &str, toolchains: &[PathBuf]) -> Option<PathBuf> {
 /// Whether a toolchain was built from a commit: its list of parts names the commit.
 fn is_of(toolchain: &Path, commit: &str) -> bool {
     let manifest = toolchain.join("lib/rustlib/multirust-channel-manifest.toml");
-    let has_size = manifest.metadata().is_ok_and(|data| data.len() <= LONGEST_MANIFEST);
-    has_size && std::fs::read_to_string(manifest).is_ok_and(|text| text.contains(commit))
+    files::read(&manifest, LONGEST_MANIFEST).is_ok_and(|text| String::from_utf8_lossy(&text).contains(commit))
 }

@@ -144,8 +144,9 @@ impl Sources {
 /// The one of some files that has a checksum, if it is one.
 fn only_with_checksum(candidates: &[PathBuf], checksum: Option<&Checksum>) -> Option<PathBuf> {
     let checksums = [*checksum?];
-    let has_it =
-        |path: &&PathBuf| std::fs::read(path).is_ok_and(|bytes| crate::base_text::has_any_checksum(&bytes, &checksums));
+    let has_it = |path: &&PathBuf| {
+        crate::base_text::read_bytes(path).is_some_and(|bytes| crate::base_text::has_any_checksum(&bytes, &checksums))
+    };
     let mut with_it = candidates.iter().take(MOST_COMPARED).filter(has_it);
     with_it.next().filter(|_| with_it.next().is_none()).cloned()
 }

@@ -3,7 +3,7 @@
 //! One walk over the commits, newest first, serves all files. Folders that are as they were in a commit seen before are
 //! not looked into again, so that most commits cost one look at their root.
 
-use super::checksum;
+use super::{checksum, guard};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::revision::walk::Sorting;
@@ -86,8 +86,13 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that a folder is in. Configuration is read from the repository alone.
+    /// The repository that a folder is in, unless reading it might never end. Configuration is read from the repository
+    /// alone.
     pub fn of(folder: &Path) -> Option<Self> {
+        if !guard::may_be_opened(folder) {
+            tracing::warn!(folder = %folder.display(), "no history: its repository holds pipes, devices or too many files");
+            return None;
+        }
         let (path, _) = gix::discover::upwards(folder).ok()?;
         let repo = gix::open_opts(path.as_ref().to_owned(), gix::open::Options::isolated()).ok()?;
         let mut repo = repo;

@@ -6,12 +6,14 @@
 //! before it that has code on every line. Else the text that was here when the profile was loaded, unverified.
 
 mod checksum;
+mod guard;
 mod history;
 mod placed;
 
 pub use checksum::has_any as has_any_checksum;
 pub use placed::Bases;
 
+use crate::files;
 use crate::load::Loaded;
 use heatline_annotate::placement::{Declaration, fit};
 use heatline_annotate::{FileId, Model, components, is_absolute};
@@ -197,9 +199,9 @@ pub fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
 }
 
-fn read_bytes(path: &Path) -> Option<Vec<u8>> {
-    path.metadata().ok().filter(|data| data.is_file() && data.len() <= LARGEST)?;
-    std::fs::read(path).ok()
+/// The bytes of a source file here, as [`read`] has its text.
+pub fn read_bytes(path: &Path) -> Option<Vec<u8>> {
+    files::read(path, LARGEST).ok()
 }
 
 /// A source file with cost, under all names it has in the profile.
