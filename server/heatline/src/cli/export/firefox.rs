@@ -63,7 +63,7 @@ pub fn write(frames: &Frames, event: EventId, path: &Path) -> anyhow::Result<Vec
     Ok(serde_json::to_vec(&document)?)
 }
 
-/// Whether a file that begins like this was written by [`write`]: keys are in the order of the alphabet.
+/// Whether a file that begins like this was written by [`write()`]: keys are in the order of the alphabet.
 pub fn is_begun_by(head: &[u8]) -> bool {
     head.starts_with(br#"{"counters":[],"libs":["#)
 }

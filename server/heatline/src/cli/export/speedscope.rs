@@ -47,7 +47,7 @@ struct Sampled<'a> {
     weights: Vec<u64>,
 }
 
-/// Whether a file that begins like this was written by [`write`].
+/// Whether a file that begins like this was written by [`write()`].
 pub fn is_begun_by(head: &[u8]) -> bool {
     let schema = head.strip_prefix(br#"{"$schema":""#);
     schema.is_some_and(|rest| rest.starts_with(SCHEMA.as_bytes()))
