@@ -5,7 +5,7 @@ use crate::load::{AMBIGUOUS_SOURCE, Loaded};
 use crate::sources::is_newer;
 use heatline_annotate::FileId;
 use heatline_profile::{Problems, Profile};
-use heatline_readers::frozen;
+use heatline_readers::{frozen, pprof};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -36,6 +36,10 @@ pub fn freeze(loaded: &Loaded) -> anyhow::Result<(Vec<u8>, Problems)> {
     }
     let mut profile = Profile::clone(loaded.model.profile());
     profile.problems = problems(loaded);
+    for problem in pprof::left_out(&profile).iter() {
+        let message = format!("in the copy for pprof: {}", problem.message);
+        left_out.add(problem.kind, problem.count, None, message);
+    }
     Ok((frozen::freeze(&profile, &symbolization)?, left_out))
 }
 

@@ -30,7 +30,7 @@ pub use sample::{Percent, SampleFold, SampleRow, Tally, Thread, ThreadId, Weight
 pub use spe::{
     Distribution, Ratio, SpeOperation, SpeOrigin, SpeRecording, SpeRow, SpeSnoop, SpeSource, SpeStats, SpeTable,
 };
-pub use stack::{StackId, StackNode, StackTable};
+pub use stack::{StackCut, StackId, StackNode, StackTable};
 pub use symbolization::{
     Checksum, ModuleFrames, RecordedFile, RecordedFileId, RecordedFrame, RecordedFunction, RecordedFunctionId,
     Symbolization,

@@ -20,6 +20,24 @@ pub struct StackNode {
     pub address: CodeAddress,
 }
 
+/// Where stacks are cut that are too many and too deep to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackCut {
+    /// So many frames stay, the innermost; at least 1.
+    pub depth: u64,
+    /// So many stacks are deeper.
+    pub stacks: u64,
+}
+
+impl StackCut {
+    /// What is told of it.
+    pub fn problem(&self) -> (&'static str, u64, String) {
+        let message =
+            format!("stacks were cut to their {} innermost frames: all of them would be too long", self.depth);
+        ("deep-stack", self.stacks, message)
+    }
+}
+
 /// All stacks of a profile, as a tree: two stacks share their common outer frames.
 ///
 /// A parent always has a smaller number than its children, so sums over subtrees are one pass from the end.
@@ -99,6 +117,39 @@ impl StackTable {
         })
     }
 
+    /// The depth at which stacks must be cut so that all of `leaves` together write no more than `most` frames, each
+    /// node as many as `frames` says; and how many of them are deeper. `None` if nothing needs to be cut.
+    ///
+    /// # Panics
+    /// If a leaf is of another table.
+    pub fn cut(
+        &self,
+        leaves: impl Iterator<Item = StackId>,
+        most: u64,
+        mut frames: impl FnMut(&StackNode) -> u64,
+    ) -> Option<StackCut> {
+        let mut depths: Vec<u64> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let parent = node.parent.map_or(0, |parent| depths[parent.0 as usize]);
+            depths.push(parent.saturating_add(frames(node)));
+        }
+        let mut depths: Vec<u64> = leaves.map(|leaf| depths[leaf.0 as usize]).collect();
+        if depths.iter().fold(0u64, |sum, &depth| sum.saturating_add(depth)) <= most {
+            return None;
+        }
+        depths.sort_unstable();
+        let (mut left, mut deeper) = (most, depths.len() as u64);
+        for depth in depths {
+            let share = left / deeper;
+            if depth > share {
+                return Some(StackCut { depth: share.max(1), stacks: deeper });
+            }
+            left -= depth;
+            deeper -= 1;
+        }
+        None
+    }
+
     /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
@@ -128,6 +179,25 @@ mod tests {
         };
         assert_eq!(StackTable::from_nodes(vec![node(None), node(Some(0))]).map(|table| table.len()), Some(2));
         assert!(StackTable::from_nodes(vec![node(None), node(Some(1))]).is_none());
+    }
+
+    #[test]
+    fn stacks_are_cut_where_all_of_them_fit() {
+        let mut table = StackTable::new();
+        let mut parent = None;
+        let mut ids = Vec::new();
+        for address in 0..10 {
+            let address = CodeAddress::Ip(ModuleAddress(address));
+            parent = Some(table.intern(StackNode { parent, module: ModuleId(0), address }));
+            ids.extend(parent);
+        }
+        let cut = |most, frames| table.cut(ids.iter().copied(), most, |_| frames);
+        // 1 + 2 + … + 10.
+        assert_eq!(cut(55, 1), None);
+        // 1 + 2 + 3 + 4 + 6 * 5.
+        assert_eq!(cut(40, 1), Some(StackCut { depth: 5, stacks: 5 }));
+        assert_eq!(cut(55, 2), Some(StackCut { depth: 6, stacks: 7 }));
+        assert_eq!(cut(3, u64::MAX), Some(StackCut { depth: 1, stacks: 10 }));
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod read;
 mod wire;
 mod write;
 
-pub use write::write;
+pub use write::{left_out, write};
 
 use crate::ReadError;
 use heatline_profile::{Monitor, Profile};

@@ -3,8 +3,8 @@
 use super::gzip;
 use super::wire::Message;
 use heatline_profile::{
-    AddressSpace, EventId, Identity, Module, ModuleAddress, ModuleId, ModuleKind, Profile, RecordedFileId,
-    RecordedFrame, RecordedFunctionId, Sampling, StackId, Symbolization, Unit,
+    AddressSpace, EventId, Identity, Module, ModuleAddress, ModuleId, ModuleKind, Problems, Profile, RecordedFileId,
+    RecordedFrame, RecordedFunctionId, SampleRow, Sampling, StackCut, StackId, Symbolization, Unit,
 };
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -13,12 +13,22 @@ use std::io;
 /// Modules are laid out at multiples of this.
 const PAGE: u64 = 4096;
 
+/// All samples together have no more locations than this, since each is written with all its callers.
+const MOST_LOCATIONS: u64 = 1 << 26;
+
+/// All samples together have no more values than this, since each is written with those of all events.
+const MOST_VALUES: usize = 1 << 26;
+
+/// The largest value there can be.
+const LARGEST_VALUE: u64 = i64::MAX as u64;
+
 /// The first module lies there: below, nothing is ever mapped.
 const FIRST_PAGE: u64 = 1 << 22;
 
 /// What the pprof format can hold of a profile and of what its addresses were resolved to, packed with gzip: for each
 /// event its weight and, where that is something else, the number of samples; stacks with inlined frames; process,
-/// thread and its name as labels. SPE statistics, branches and problems have no place in it.
+/// thread and its name as labels. SPE statistics, branches and problems have no place in it; nor has what
+/// [`left_out`] tells of.
 ///
 /// # Errors
 /// If packing fails, which needs no more than memory.
@@ -27,7 +37,8 @@ pub fn write(profile: &Profile, symbolization: &Symbolization) -> io::Result<Vec
         profile,
         symbolization,
         strings: Strings::default(),
-        columns: columns(profile),
+        columns: columns(profile).0,
+        deepest: cut(profile).map_or(usize::MAX, |cut| usize::try_from(cut.depth).unwrap_or(usize::MAX)),
         bases: bases(profile),
         locations: FxHashMap::default(),
         of_node: vec![0; profile.stacks.len()],
@@ -42,6 +53,30 @@ pub fn write(profile: &Profile, symbolization: &Symbolization) -> io::Result<Vec
     export.functions();
     export.rest();
     gzip::pack(&export.out.0)
+}
+
+/// What [`write`] leaves out of a profile that is larger than the format can hold.
+pub fn left_out(profile: &Profile) -> Problems {
+    let mut problems = Problems::new();
+    if let Some(cut) = cut(profile) {
+        let (kind, count, message) = cut.problem();
+        problems.add(kind, count, None, message);
+    }
+    let missing = columns(profile).1;
+    if missing > 0 {
+        let message = "the last events were left out: there are too many samples for that many";
+        problems.add("too-many-types", missing as u64, None, message);
+    }
+    let is_cut = |row: &&SampleRow| row.tally.weight.0.max(row.tally.samples) > LARGEST_VALUE;
+    let cut_values = profile.rows.iter().filter(is_cut).count() as u64;
+    if cut_values > 0 {
+        problems.add("sum-cut-off", cut_values, None, format!("values above {LARGEST_VALUE} are cut off there"));
+    }
+    problems
+}
+
+fn cut(profile: &Profile) -> Option<StackCut> {
+    profile.stacks.cut(profile.rows.iter().map(|row| row.stack), MOST_LOCATIONS, |_| 1)
 }
 
 /// What a line belongs to.
@@ -77,6 +112,8 @@ struct Export<'a> {
     symbolization: &'a Symbolization,
     strings: Strings,
     columns: Vec<Column>,
+    /// More frames of a stack are not written.
+    deepest: usize,
     bases: Vec<u64>,
     /// The addresses that samples have, each with its number counted from 1.
     locations: FxHashMap<(ModuleId, ModuleAddress), u64>,
@@ -88,20 +125,27 @@ struct Export<'a> {
     out: Message,
 }
 
-/// The weight of each event that has samples; before it the number of samples, unless each weighs 1.
-fn columns(profile: &Profile) -> Vec<Column> {
+/// The weight of each event that has samples; before it the number of samples, unless each weighs 1. And how many of
+/// these do not fit.
+fn columns(profile: &Profile) -> (Vec<Column>, usize) {
+    let mut is_weighted = vec![false; profile.events.len()];
+    for row in &profile.rows {
+        is_weighted[row.event.0 as usize] |= row.tally.samples != row.tally.weight.0;
+    }
     let mut columns = Vec::new();
     for (event, total) in (0..).map(EventId).zip(profile.totals()) {
         if total.samples == 0 && profile.events.len() > 1 {
             continue;
         }
-        let mut rows = profile.rows.iter().filter(|row| row.event == event);
-        if rows.any(|row| row.tally.samples != row.tally.weight.0) {
+        if is_weighted[event.0 as usize] {
             columns.push(Column::Samples(event));
         }
         columns.push(Column::Weight(event));
     }
-    columns
+    let room = (MOST_VALUES / profile.rows.len().max(1)).max(2);
+    let missing = columns.len().saturating_sub(room);
+    columns.truncate(room);
+    (columns, missing)
 }
 
 /// Where each module is laid out: side by side where addresses are those of a file, at 0 where they are of the process.
@@ -183,8 +227,8 @@ impl Export<'_> {
             let stack = self.location_ids(row.stack);
             sample.packed(1, stack);
             let value = |column: &Column| match *column {
-                Column::Weight(event) if event == row.event => row.tally.weight.0.min(i64::MAX as u64),
-                Column::Samples(event) if event == row.event => row.tally.samples.min(i64::MAX as u64),
+                Column::Weight(event) if event == row.event => row.tally.weight.0.min(LARGEST_VALUE),
+                Column::Samples(event) if event == row.event => row.tally.samples.min(LARGEST_VALUE),
                 _ => 0,
             };
             sample.packed(2, self.columns.iter().map(value));
@@ -200,7 +244,7 @@ impl Export<'_> {
         let (locations, of_node) = (&mut self.locations, &mut self.of_node);
         let mut ids = Vec::new();
         let mut next = Some(stack);
-        while let Some(id) = next {
+        while let Some(id) = next.filter(|_| ids.len() < self.deepest) {
             let node = self.profile.stacks.node(id);
             let known = &mut of_node[id.0 as usize];
             if *known == 0 {

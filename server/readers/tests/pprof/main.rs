@@ -5,7 +5,10 @@
 mod protoc;
 
 use expect_test::{Expect, expect};
-use heatline_profile::{Identity, Profile, Silent};
+use heatline_profile::{
+    AddressSpace, CodeAddress, Event, EventId, Identity, Module, ModuleAddress, ModuleId, ModuleKind, Profile,
+    ProfileKind, SampleRow, Silent, StackNode, Tally, Unit, Weight,
+};
 use heatline_readers::{Input, ReadError, ReadOptions};
 
 fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
@@ -288,4 +291,25 @@ fn a_profile_without_sample_types_is_called_one() {
     for bytes in [&protoc::gzip(&bytes), &bytes] {
         assert_eq!(read(bytes).unwrap_err().to_string(), "the pprof file has no sample types");
     }
+}
+
+/// A chain of 12 000 callers with a sample in each has 72 006 000 frames; 2²⁶ fit.
+#[test]
+fn what_is_too_large_to_be_written_is_told() {
+    let mut profile = Profile::new(ProfileKind::Spt);
+    profile.events.push(Event::new("cpu", Unit::Events));
+    let (path, kind, space) = ("app".into(), ModuleKind::Binary, AddressSpace::Rva);
+    profile.modules.push(Module { path, kind, identity: None, space });
+    let mut parent = None;
+    for depth in 0..12_000 {
+        let address = CodeAddress::Ip(ModuleAddress(depth));
+        let stack = profile.stacks.intern(StackNode { parent, module: ModuleId(0), address });
+        let tally = Tally::one(Weight(if depth == 0 { u64::MAX } else { 1 }));
+        profile.rows.push(SampleRow { stack, event: EventId(0), thread: None, tally });
+        parent = Some(stack);
+    }
+    let problems = heatline_readers::pprof::left_out(&profile);
+    let problems: Vec<_> = problems.iter().map(|problem| (problem.kind, problem.count)).collect();
+    // The deepest d for which d (d + 1) / 2 + (12000 - d) d is at most 2²⁶ is 8870.
+    assert_eq!(problems, [("deep-stack", 12_000 - 8870), ("sum-cut-off", 1)]);
 }

@@ -4,6 +4,7 @@
 //! as its weight.
 
 use super::frames::{Frames, Place};
+use anyhow::Context;
 use heatline_profile::{
     EventId, Identity, Module, ModuleId, ModuleKind, RecordedFrame, SampleRow, StackId, Thread, ThreadId, Unit,
 };
@@ -19,6 +20,9 @@ const RECORDED_VERSION: u32 = 24;
 
 /// The kind of a resource that is a library.
 const LIBRARY: u32 = 1;
+
+/// More frames of stacks than this are not written: the viewer could not show them.
+const MOST_FRAMES: usize = 1 << 20;
 
 /// Larger numbers are not exact in the viewer's language.
 const LARGEST_EXACT: u64 = 1 << 53;
@@ -43,14 +47,14 @@ pub fn write(frames: &Frames, event: EventId, path: &Path) -> anyhow::Result<Vec
     by_thread.sort_by_key(|(thread, _)| *thread);
     let mut strings = Strings::default();
     let unit = profile.event(event).unit;
-    let threads: Vec<Value> = by_thread
-        .into_iter()
-        .map(|(id, rows)| {
-            let mut tables = Tables::new(frames);
-            let samples = tables.samples(&rows, unit, &mut strings);
-            tables.thread(id.map(|id| profile.thread(id)), samples)
-        })
-        .collect();
+    let mut room = MOST_FRAMES;
+    let mut threads: Vec<Value> = Vec::new();
+    for (id, rows) in by_thread {
+        let mut tables = Tables::new(frames, room);
+        let samples = tables.samples(&rows, unit, &mut strings)?;
+        room = tables.room;
+        threads.push(tables.thread(id.map(|id| profile.thread(id)), samples));
+    }
     let document = json!({
         "meta": meta(profile.metric_id(event), path),
         "libs": profile.modules.iter().map(|module| library(module, profile.recording.arch.as_deref())).collect::<Vec<_>>(),
@@ -130,6 +134,8 @@ impl Strings {
 /// The tables of one thread, in columns.
 struct Tables<'a> {
     frames: &'a Frames,
+    /// So many more frames may be written.
+    room: usize,
     /// Per node of the tree of stacks: its row in the table of stacks.
     nodes: HashMap<StackId, usize>,
     stack_frame: Vec<usize>,
@@ -158,9 +164,10 @@ struct FuncRow {
 }
 
 impl<'a> Tables<'a> {
-    fn new(frames: &'a Frames) -> Self {
+    fn new(frames: &'a Frames, room: usize) -> Self {
         Tables {
             frames,
+            room,
             nodes: HashMap::new(),
             stack_frame: Vec::new(),
             stack_prefix: Vec::new(),
@@ -173,13 +180,13 @@ impl<'a> Tables<'a> {
         }
     }
 
-    fn samples(&mut self, rows: &[&SampleRow], unit: Unit, strings: &mut Strings) -> Value {
+    fn samples(&mut self, rows: &[&SampleRow], unit: Unit, strings: &mut Strings) -> anyhow::Result<Value> {
         let (kind, scale) = match unit {
             Unit::Nanoseconds => ("tracing-ms", 1e-6),
             Unit::Bytes => ("bytes", 1.0),
             _ => ("samples", 1.0),
         };
-        let stacks: Vec<usize> = rows.iter().map(|row| self.stack(row.stack, strings)).collect();
+        let stacks = rows.iter().map(|row| self.stack(row.stack, strings)).collect::<anyhow::Result<Vec<usize>>>()?;
         let number = |weight: u64| if scale == 1.0 { json!(weight) } else { json!(weight as f64 * scale) };
         let weights: Vec<Value> = rows.iter().map(|row| number(row.tally.weight.0)).collect();
         let mut time = 0.0;
@@ -191,11 +198,11 @@ impl<'a> Tables<'a> {
                 start
             })
             .collect();
-        json!({ "length": rows.len(), "stack": stacks, "time": times, "weight": weights, "weightType": kind })
+        Ok(json!({ "length": rows.len(), "stack": stacks, "time": times, "weight": weights, "weightType": kind }))
     }
 
     /// The row of a stack; those of its callers are made on the way.
-    fn stack(&mut self, stack: StackId, strings: &mut Strings) -> usize {
+    fn stack(&mut self, stack: StackId, strings: &mut Strings) -> anyhow::Result<usize> {
         let mut missing = Vec::new();
         let mut next = Some(stack);
         let mut row = None;
@@ -209,6 +216,12 @@ impl<'a> Tables<'a> {
         }
         for id in missing.into_iter().rev() {
             let node = self.frames.profile.stacks.node(id);
+            self.room = self.room.checked_sub(self.frames.count(&node)).with_context(|| {
+                format!(
+                    "the Firefox Profiler would not show the more than {MOST_FRAMES} frames of these stacks; choose threads \
+                     with --comm, --pid or --tid, leave inlined calls out with --no-inline, or write another format"
+                )
+            })?;
             for (depth, (place, frame)) in self.frames.at(&node).into_iter().enumerate() {
                 let frame = self.frame(place, node.address.lookup().0, depth, frame, strings);
                 let next = self.stack_frame.len();
@@ -221,7 +234,7 @@ impl<'a> Tables<'a> {
             }
             self.nodes.extend(row.map(|row| (id, row)));
         }
-        row.unwrap_or_default()
+        Ok(row.unwrap_or_default())
     }
 
     fn frame(

@@ -46,6 +46,13 @@ impl Frames {
         Ok(Frames { profile, symbolization })
     }
 
+    /// How many frames [`Self::at`] gives.
+    pub fn count(&self, node: &StackNode) -> usize {
+        let module = self.symbolization.module(node.module);
+        let chain = module.and_then(|module| Some(module.chain(module.find(node.address.lookup())?)));
+        chain.map_or(1, |chain| chain.len().max(1))
+    }
+
     /// The frames of a stack's node, outermost first, each with the place it is in.
     pub fn at(&self, node: &StackNode) -> Vec<(Place, Option<RecordedFrame>)> {
         let module = self.symbolization.module(node.module);

@@ -77,15 +77,15 @@ pub fn run(args: ExportArgs) -> anyhow::Result<()> {
         (bytes, left_out)
     } else {
         let frames = Frames::of(&loaded.model, &args.profile)?;
-        let bytes = match args.to {
-            Target::Pprof => pprof::write(&frames.profile, &frames.symbolization)?,
+        match args.to {
+            Target::Pprof => (pprof::write(&frames.profile, &frames.symbolization)?, pprof::left_out(&frames.profile)),
             Target::Speedscope => speedscope::write(&frames, &loaded.path)?,
             Target::Firefox => {
-                firefox::write(&frames, frames::event(&frames, &args.profile, &loaded.path)?, &loaded.path)?
+                let event = frames::event(&frames, &args.profile, &loaded.path)?;
+                (firefox::write(&frames, event, &loaded.path)?, Problems::new())
             }
-            Target::Spt => Vec::new(),
-        };
-        (bytes, Problems::new())
+            Target::Spt => (Vec::new(), Problems::new()),
+        }
     };
     out_file::write(&args.output, &bytes, |head| args.force || args.to.is_of(head))?;
     output::warn(&left_out);

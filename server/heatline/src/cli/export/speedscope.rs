@@ -1,10 +1,13 @@
 //! The file format of speedscope: frames once, and for each event its stacks with their weights.
 
 use super::frames::{Frames, Place};
-use heatline_profile::{EventId, StackId, Unit};
+use heatline_profile::{EventId, Problems, StackId, Unit};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
+
+/// All samples together have no more frames than this, since each is written with all its callers.
+const MOST_FRAMES: u64 = 1 << 25;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
@@ -43,7 +46,7 @@ struct Sampled<'a> {
     unit: &'static str,
     start_value: u64,
     end_value: u64,
-    samples: Vec<Vec<usize>>,
+    samples: Vec<Vec<u32>>,
     weights: Vec<u64>,
 }
 
@@ -53,9 +56,17 @@ pub fn is_begun_by(head: &[u8]) -> bool {
     schema.is_some_and(|rest| rest.starts_with(SCHEMA.as_bytes()))
 }
 
-/// The document. A function is one frame, whatever its line: that is what the viewer adds up by.
-pub fn write(frames: &Frames, path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut places = Places { frames, numbers: HashMap::new(), list: Vec::new() };
+/// The document, and what was left out of it. A function is one frame, whatever its line: that is what the viewer adds
+/// up by.
+pub fn write(frames: &Frames, path: &Path) -> anyhow::Result<(Vec<u8>, Problems)> {
+    let rows = frames.profile.rows.iter().filter(|row| row.tally.weight.0 > 0);
+    let cut = frames.profile.stacks.cut(rows.map(|row| row.stack), MOST_FRAMES, |node| frames.count(node) as u64);
+    let mut left_out = Problems::new();
+    if let Some((kind, count, message)) = cut.map(|cut| cut.problem()) {
+        left_out.add(kind, count, None, message);
+    }
+    let deepest = cut.map_or(usize::MAX, |cut| usize::try_from(cut.depth).unwrap_or(usize::MAX));
+    let mut places = Places { frames, deepest, numbers: HashMap::new(), list: Vec::new() };
     let profiles = frames.events().into_iter().map(|event| sampled(frames, event, &mut places)).collect();
     let frame = |&place: &Place| Frame {
         name: frames.name(place),
@@ -70,27 +81,31 @@ pub fn write(frames: &Frames, path: &Path) -> anyhow::Result<Vec<u8>> {
         shared: Shared { frames: places.list.iter().map(frame).collect() },
         profiles,
     };
-    Ok(serde_json::to_vec(&document)?)
+    Ok((serde_json::to_vec(&document)?, left_out))
 }
 
 struct Places<'a> {
     frames: &'a Frames,
-    numbers: HashMap<Place, usize>,
+    /// More frames of a stack are not written.
+    deepest: usize,
+    numbers: HashMap<Place, u32>,
     list: Vec<Place>,
 }
 
 impl Places<'_> {
     /// The frames of a stack, outermost first.
-    fn of_stack(&mut self, stack: StackId) -> Vec<usize> {
-        let nodes: Vec<_> = self.frames.profile.stacks.frames(stack).collect();
-        let all = nodes.iter().rev().flat_map(|node| self.frames.at(node));
+    fn of_stack(&mut self, stack: StackId) -> Vec<u32> {
+        let inwards = self.frames.profile.stacks.frames(stack);
+        let all = inwards.flat_map(|node| self.frames.at(&node).into_iter().rev()).take(self.deepest);
         let number = |(place, _)| {
             *self.numbers.entry(place).or_insert_with(|| {
                 self.list.push(place);
-                self.list.len() - 1
+                self.list.len() as u32 - 1
             })
         };
-        all.map(number).collect()
+        let mut numbers: Vec<u32> = all.map(number).collect();
+        numbers.reverse();
+        numbers
     }
 }
 
