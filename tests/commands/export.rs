@@ -247,3 +247,22 @@ fn firefox_stack<'a>(thread: &Value, stack: usize, strings: &'a [Value]) -> Vec<
     names.reverse();
     names
 }
+
+/// A few bytes: one location of 30 000 inlined calls, forty times.
+#[test]
+fn stacks_that_a_viewer_could_not_show_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = "line { function_id: 1 line: 3 } ".repeat(30_000);
+    let text = format!(
+        "sample_type {{ type: 1 unit: 2 }} sample {{ location_id: [{}] value: 5 }}
+         location {{ id: 1 address: 16 {lines} }} function {{ id: 1 name: 1 }}
+         string_table: \"\" string_table: \"cpu\" string_table: \"count\"",
+        ["1"; 40].join(", ")
+    );
+    std::fs::write(folder.path().join("deep.pb"), protoc::encode(&text)).expect("a file");
+    let output = heatline(folder.path(), &["export", "deep.pb", "--to", "firefox", "-o", "out"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("--no-inline"), "{message}");
+    let output = heatline(folder.path(), &["export", "deep.pb", "--to", "firefox", "--no-inline", "-o", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
