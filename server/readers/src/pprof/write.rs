@@ -55,7 +55,7 @@ pub fn write(profile: &Profile, symbolization: &Symbolization) -> io::Result<Vec
     gzip::pack(&export.out.0)
 }
 
-/// What [`write`] leaves out of a profile that is larger than the format can hold.
+/// What [`write()`] leaves out of a profile that is larger than the format can hold.
 pub fn left_out(profile: &Profile) -> Problems {
     let mut problems = Problems::new();
     if let Some(cut) = cut(profile) {
