@@ -27,7 +27,15 @@ export function percent(value) {
   }
   const short = Number(value.toPrecision(2));
   const digits = short >= 10 ? 1 : Math.max(0, 1 - Math.floor(Math.log10(short)));
-  return `${value.toFixed(digits)} %`;
+  return `${fixed(value, digits)} %`;
+}
+
+/** With so many digits behind the point; what lies exactly between two goes to the even one, as it does in C and Rust. */
+function fixed(value, digits) {
+  const scaled = value * 10 ** digits;
+  const below = Math.floor(scaled);
+  const isBetween = scaled - below === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
+  return isBetween ? ((below + (below % 2)) / 10 ** digits).toFixed(digits) : value.toFixed(digits);
 }
 
 /** A count with its thousands set apart. */
