@@ -1,6 +1,7 @@
 //! Whether a text can be the one that a line table is of.
 
 use super::lines::Lines;
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 
 /// How many of some lines a text has code on.
@@ -94,14 +95,14 @@ fn is_word(c: char) -> bool {
 /// a macro puts together are spelled elsewhere, so a few may be missing from a text that is right.
 pub fn declared(text: &str, declarations: &[Declaration]) -> Fit {
     let text = Lines::of(text);
-    let spells = |line: &str, name: &str| line.split(|c| !is_word(c)).any(|word| word == name);
+    let spelled: HashSet<&str> = text.all().iter().flat_map(|line| line.split(|c| !is_word(c))).collect();
     let mut fit = Fit { fitting: 0, of: 0 };
-    for Declaration { line, name } in declarations {
-        let here = text.all().get(line.get() as usize - 1).is_some_and(|line| spells(line, name));
-        if here || text.all().iter().any(|line| spells(line, name)) {
-            fit.of += 1;
-            fit.fitting += usize::from(here);
-        }
+    for Declaration { line, name } in
+        declarations.iter().filter(|declaration| spelled.contains(declaration.name.as_str()))
+    {
+        let line = text.all().get(line.get() as usize - 1);
+        fit.of += 1;
+        fit.fitting += usize::from(line.is_some_and(|line| line.split(|c| !is_word(c)).any(|word| word == name)));
     }
     fit
 }
