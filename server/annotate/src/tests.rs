@@ -438,3 +438,66 @@ fn instrumented_functions_have_four_times_and_shares_of_their_sums() {
     "#]]
     .assert_eq(&text);
 }
+
+/// Random intervals on random stacks of four functions, some of them waits.
+fn random_intervals(mut seed: u64) -> String {
+    let mut next = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut text = String::new();
+    for _ in 0..=next(40) {
+        let wait = if next(3) == 0 { " wait" } else { "" };
+        text += &format!("{}{wait}: ", 1 + next(1000));
+        for _ in 0..next(6) {
+            let function = next(4);
+            text += &format!("f{function}@a.c:{} < ", 100 * function + 1 + next(9));
+        }
+        text += "main@a.c:901\n";
+    }
+    text
+}
+
+/// The sums of exclusive times are those of the session, and the four times of every row keep their order of size.
+#[test]
+fn the_four_times_keep_their_invariants() {
+    for seed in 0..200 {
+        let text = random_intervals(seed);
+        let selection = Selection { metric: Metric::sum(EventId(0)), filter: Filter::default(), inline: true };
+        let table = CostTable::new(timed_model(&text), selection);
+        let all = table.times_of_all().expect("measured");
+        let [session, running] = [all.elapsed, all.application.unwrap()].map(|timed| timed.inclusive.weight.0);
+        for by in [By::Function, By::Line, By::File, By::Module, By::Thread] {
+            let rows: Vec<_> = table.rows(by).into_iter().map(|row| row.times.unwrap()).collect();
+            let mut sums = [0; 2];
+            for times in rows {
+                let application = times.application.unwrap();
+                let costs = [times.elapsed, application].map(|timed| [timed.inclusive, timed.exclusive]);
+                let [[ei, ee], [ai, ae]] = costs.map(|pair| pair.map(|cost| cost.weight.0));
+                assert!(ee <= ei && ae <= ai && ai <= ei && ae <= ee && ei <= session, "{by:?}: {text}");
+                for (cost, whole) in
+                    costs.into_iter().zip([session, running]).flat_map(|(pair, w)| pair.map(|c| (c, w)))
+                {
+                    let share = if whole == 0 { 0.0 } else { 100.0 * cost.weight.0 as f64 / whole as f64 };
+                    assert!((cost.share() - share).abs() < 1e-9, "{by:?}: {text}");
+                }
+                sums = [sums[0] + ee, sums[1] + ae];
+            }
+            assert_eq!(sums, [session, running], "{by:?}: {text}");
+        }
+    }
+}
+
+/// Worked example V6: a caller is on the line of its call, the innermost frame on its own. Function `f` was interrupted at
+/// the instruction behind a call, on line 41; `main` is on the line of the call in front of its return address.
+#[test]
+fn a_caller_is_on_the_line_of_its_call() {
+    check(
+        "1: f@a.c:41 < main@a.c:40",
+        By::Line,
+        expect![[r#"
+            a.c:41: 1 100.0% / 1 100.0%
+            a.c:40: 0 0.0% / 1 100.0%
+        "#]],
+    );
+}

@@ -21,6 +21,8 @@ fn stacks(order: StackOrder) -> Profile {
     spt::read(Input::File(&mut Cursor::new(with_prefix(STACKS))), &options, &Silent).unwrap()
 }
 
+/// Worked example V7: of ten recorded stacks A is on 4, B on 6, C on 9; B calls A 4 times, C calls B 5 times, and the
+/// example's recursion is one call of B by A.
 #[test]
 fn a_function_counts_once_per_stack_and_has_no_cost_of_its_own() {
     let profile = stacks(StackOrder::LeafFirst);

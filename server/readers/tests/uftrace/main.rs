@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "nothing is opened but what tests of the whole product open too")]
 
 mod damage;
+mod invariants;
 mod measured;
 mod writer;
 
