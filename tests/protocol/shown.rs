@@ -229,6 +229,44 @@ fn a_baseline_gives_differences_and_null_takes_them_away() {
 }
 
 #[test]
+fn a_client_that_paints_differences_gets_them_apart_from_the_hints() {
+    let workspace = Workspace::new();
+    std::fs::copy(workspace.path("perf.data"), workspace.path("old.data")).unwrap();
+    replace_recording(&workspace);
+    let mut other = Client::begin(&workspace.root(), json!({}));
+    let mut painter =
+        Client::begin(&workspace.root(), json!({ "experimental": { "heatline": { "paintsDeltas": true } } }));
+    let (uri, _) = other.open(&workspace.path("src/tree.cpp"));
+    painter.open(&workspace.path("src/tree.cpp"));
+    let ask = |client: &mut Client| client.call("heatline/deltas", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(ask(&mut painter), json!({ "version": 1, "lines": [] }));
+    for client in [&mut other, &mut painter] {
+        execute(client, "baseline", &json!(["old.data"]));
+        client.status("ready");
+    }
+    painter.edit(&uri, 2, [0, 0, 0, 0], "\n");
+    other.edit(&uri, 2, [0, 0, 0, 0], "\n");
+    let (deltas, whole) = (ask(&mut painter), other.hints(&uri));
+    assert_eq!(deltas["version"], 2);
+    let text = |(line, _, label): &(u64, u64, String)| {
+        let delta = deltas["lines"].as_array()?.iter().find(|delta| delta["line"] == *line)?;
+        Some((*line, format!("{label} · {}", delta["text"].as_str()?)))
+    };
+    let together: Vec<_> = painter.hints(&uri).iter().filter_map(text).collect();
+    assert_eq!(together, whole.into_iter().map(|(line, _, label)| (line, label)).collect::<Vec<_>>());
+    let verdicts = ["regression", "improvement", "below-threshold", "noise"].map(Value::from);
+    assert!(deltas["lines"].as_array().unwrap().iter().all(|delta| verdicts.contains(&delta["verdict"])));
+    let lens = &painter.call("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }))[0]["command"];
+    let (title, tooltip) = (lens["title"].as_str().unwrap(), lens["tooltip"].as_str().unwrap());
+    assert!(title.contains("pp (within noise)") && tooltip.contains("95 % interval"), "{title}: {tooltip}");
+    painter.settings = json!({ "hints": { "enable": false } });
+    painter.notify("workspace/didChangeConfiguration", json!({ "settings": { "heatline": painter.settings } }));
+    painter.status("ready");
+    assert_eq!(ask(&mut painter)["lines"], json!([]));
+    assert_eq!([other.end().code(), painter.end().code()], [Some(0), Some(0)]);
+}
+
+#[test]
 fn settings_come_from_the_file_and_better_from_the_client() {
     let workspace = Workspace::new();
     std::fs::write(workspace.path("heatline.toml"), "lenses.enable = false\nhints.threshold = 40\ncolour = 1\n")

@@ -3,6 +3,7 @@ import { commands, type ExtensionContext } from 'vscode';
 import * as actions from './actions';
 import { Annotations } from './annotations';
 import * as calls from './calls';
+import * as deltas from './deltas';
 import * as heat from './heat';
 import * as hotspots from './hotspots';
 import * as metric from './metric';
@@ -17,9 +18,11 @@ export async function activate(context: ExtensionContext): Promise<void> {
   const server = new Server(context, { ...annotations.middleware, ...calls.middleware, ...progress.middleware });
   const paintStatus = statusItem.activate(context, server, annotations);
   const paintHeat = heat.activate(context, server, annotations);
+  const paintDeltas = deltas.activate(context, server, annotations);
   annotations.activate(() => {
     server.repaint();
     paintHeat();
+    paintDeltas();
     paintStatus();
   });
   profiles.activate(context, server);

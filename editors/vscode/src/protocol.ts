@@ -86,6 +86,16 @@ export interface Heat {
   lines: { line: number; level: number }[];
 }
 
+/** What a difference is taken for. */
+export type Verdict = 'regression' | 'improvement' | 'below-threshold' | 'noise' | 'untestable';
+
+/** The differences that belong behind the hints of a document. */
+export interface Deltas {
+  /** The version of the text that the lines are of. */
+  version?: number;
+  lines: { line: number; text: string; verdict: Verdict }[];
+}
+
 export interface HotspotsParams {
   by: 'line' | 'function';
   order: 'exclusive' | 'inclusive' | 'regression' | 'improvement';
@@ -121,6 +131,7 @@ export interface AdjacentHotspot {
 }
 
 export const HeatRequest = new RequestType<{ textDocument: TextDocumentIdentifier }, Heat, void>('heatline/heat');
+export const DeltasRequest = new RequestType<{ textDocument: TextDocumentIdentifier }, Deltas, void>('heatline/deltas');
 export const HotspotsRequest = new RequestType<HotspotsParams, { metric?: string; rows: Hotspot[] }, void>('heatline/hotspots');
 export const AdjacentHotspotRequest = new RequestType<AdjacentHotspotParams, AdjacentHotspot | null, void>('heatline/adjacentHotspot');
 export const StatusRequest = new RequestType0<Status, void>('heatline/status');

@@ -13,6 +13,7 @@ import {
   type RequestType,
 } from 'vscode-languageclient/node';
 import { createClient, locate, offerSetting } from './client';
+import { paintsDeltas } from './deltas';
 import { StatusNotification, StatusRequest, type Status } from './protocol';
 import { readSettings, type Settings } from './settings';
 
@@ -69,6 +70,7 @@ export class Server implements Disposable {
     this.#log.info(`starting ${found.path}`);
     const client = createClient(found.path, this.#log, this.middleware, () => this.#settings());
     this.#client = client;
+    client.registerFeature(paintsDeltas);
     client.onNotification(StatusNotification, (status) => { this.#show(status); });
     client.onDidChangeState(({ newState }) => {
       if (client !== this.#client) {

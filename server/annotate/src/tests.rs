@@ -187,7 +187,7 @@ fn nothing_has_no_percentage() {
     empty = table("1: f@a.c:112", true, Filter::default());
     let annotations = Annotations::new(Arc::new(empty), None, AnnotationOptions::default());
     let (_, view) = annotations.files().next().unwrap();
-    assert_eq!(crate::text::lens(&view.functions[0]), "1 sample");
+    assert_eq!(crate::text::lens(&view.functions[0], crate::text::delta), "1 sample");
 }
 
 #[test]

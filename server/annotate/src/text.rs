@@ -126,21 +126,21 @@ pub fn costs(exclusive: &Cost, inclusive: Option<&Cost>) -> String {
     parts.join(" · ")
 }
 
-/// The hint of a line: its cost in words and `Δ +3.2 pp`. `with_inclusive` is the person's wish to see inclusive cost
-/// at all. `None` where there is nothing to show.
+/// The hint of a line but for its difference: its cost in words. `with_inclusive` is the person's wish to see inclusive
+/// cost at all. `None` where there is nothing to show.
 pub fn hint(line: &LineView, with_inclusive: bool) -> Option<String> {
-    // A statistic stands for itself: it has no share, and none of a baseline to differ from.
+    // A statistic stands for itself.
     if let Some(label) = line.label.as_ref().filter(|_| line.exclusive.samples >= FEWEST_SAMPLES) {
         return Some(label.clone());
     }
-    let mut text = costs(&line.exclusive, line.inclusive.as_ref().filter(|_| with_inclusive));
-    if text.is_empty() {
-        return None;
-    }
-    if let Some(change) = &line.delta {
-        text += &format!(" · {}", delta(change));
-    }
-    Some(text)
+    let text = costs(&line.exclusive, line.inclusive.as_ref().filter(|_| with_inclusive));
+    (!text.is_empty()).then_some(text)
+}
+
+/// The difference that a line's hint shows, `Δ +3.2 pp`. A statistic has none: it is no share.
+pub fn hint_delta(line: &LineView) -> Option<String> {
+    let is_statistic = line.label.is_some() && line.exclusive.samples >= FEWEST_SAMPLES;
+    line.delta.as_ref().filter(|_| !is_statistic).map(delta)
 }
 
 /// How much of the weight reached a line, in few words: `99.4 % on lines`.
@@ -155,8 +155,8 @@ pub fn coverage_sentence(coverage: &Coverage) -> String {
 }
 
 /// The lens of a function: `exclusive 12.0 % · inclusive 45.0 % · 1 234 samples · Δ +3.2 pp`; under five samples only
-/// their number.
-pub fn lens(function: &FunctionView) -> String {
+/// their number. `delta` words the difference: [`delta`] or [`delta_and_verdict`].
+pub fn lens(function: &FunctionView, delta: fn(&Delta) -> String) -> String {
     if let Some(text) = function.times.as_ref().and_then(Times::lens) {
         let change = function.delta.as_ref().map(|change| format!(" · {}", delta(change)));
         return text + change.as_deref().unwrap_or_default();
@@ -351,9 +351,14 @@ mod tests {
         }
     }
 
+    fn whole_hint(line: &LineView) -> Option<String> {
+        let cost = hint(line, true)?;
+        Some(cost + &hint_delta(line).map(|delta| format!(" · {delta}")).unwrap_or_default())
+    }
+
     #[test]
     fn hints_name_what_they_show() {
-        let shown = |line: &LineView| hint(line, true).unwrap_or_default();
+        let shown = |line: &LineView| whole_hint(line).unwrap_or_default();
         assert_eq!(shown(&line(cost(120, 12), Some(cost(450, 45)), None)), "12.0 % · incl 45.0 %");
         assert_eq!(shown(&line(cost(120, 12), Some(cost(120, 12)), None)), "12.0 %");
         assert_eq!(shown(&line(cost(120, 12), None, None)), "12.0 %");
@@ -372,7 +377,7 @@ mod tests {
     #[test]
     fn the_longest_hint_fits_the_editors_limit() {
         let delta = difference(-100.0, -100.0, 0.0);
-        let text = hint(&line(cost(999, 1000), Some(cost(1000, 1001)), Some(delta)), true).unwrap();
+        let text = whole_hint(&line(cost(999, 1000), Some(cost(1000, 1001)), Some(delta))).unwrap();
         assert!(text.chars().count() <= 43, "{text}");
     }
 
@@ -387,14 +392,14 @@ mod tests {
             extra: Vec::new(),
             times: None,
         };
-        let delta = difference(3.2, 1.0, 5.0);
+        let change = difference(3.2, 1.0, 5.0);
         assert_eq!(
-            lens(&function(cost(120, 320), Some(cost(450, 1234)), Some(delta))),
+            lens(&function(cost(120, 320), Some(cost(450, 1234)), Some(change)), delta),
             "exclusive 12.0 % · inclusive 45.0 % · 1\u{202f}234 samples · Δ +3.2 pp"
         );
-        assert_eq!(lens(&function(cost(120, 320), None, None)), "exclusive 12.0 % · 320 samples");
-        assert_eq!(lens(&function(cost(1, 1), Some(cost(3, 3)), None)), "3 samples");
-        assert_eq!(lens(&function(cost(0, 0), Some(cost(1, 1)), None)), "1 sample");
+        assert_eq!(lens(&function(cost(120, 320), None, None), delta), "exclusive 12.0 % · 320 samples");
+        assert_eq!(lens(&function(cost(1, 1), Some(cost(3, 3)), None), delta), "3 samples");
+        assert_eq!(lens(&function(cost(0, 0), Some(cost(1, 1)), None), delta), "1 sample");
     }
 
     #[test]

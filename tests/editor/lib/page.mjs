@@ -160,6 +160,55 @@ export class Window {
     });
   }
 
+  /** The differences in view by line: what is painted behind the text, and its colour. */
+  async deltas() {
+    const rows = await this.#page.evaluate(() => {
+      const editor = document.querySelector('.editor-group-container.active .monaco-editor') ?? document.querySelector('.monaco-editor');
+      const numbers = new Map();
+      for (const number of editor.querySelectorAll('.margin-view-overlays .line-numbers')) {
+        numbers.set(Math.round(number.getBoundingClientRect().top), Number(number.textContent));
+      }
+      return [...editor.querySelectorAll('.view-lines .view-line')].flatMap((line) => {
+        const number = numbers.get(Math.round(line.getBoundingClientRect().top));
+        return [...line.querySelectorAll('span')].map((span) => {
+          const { content, color } = getComputedStyle(span, '::after');
+          return { number, text: content, colour: color };
+        });
+      });
+    });
+    const seen = rows.filter(({ number, text }) => number !== undefined && text.startsWith('"'));
+    return new Map(seen.map(({ number, text, colour }) => [number, { text: plain(JSON.parse(text)), colour }]));
+  }
+
+  /** What is told when the mouse rests on the difference painted behind a line. */
+  async hoverDelta(text) {
+    const place = await this.#page.evaluate((wanted) => {
+      const spans = [...document.querySelectorAll('.editor-group-container.active .view-line span')];
+      const span = spans.find((one) => getComputedStyle(one, '::after').content === JSON.stringify(wanted));
+      const { right, top, height } = span.getBoundingClientRect();
+      return { x: right - 8, y: top + height / 2 };
+    }, text);
+    const hover = this.#page.locator('.monaco-editor .monaco-hover:not(.hidden) .monaco-hover-content, .monaco-resizable-hover .monaco-hover-content').first();
+    const rest = async () => {
+      await this.#page.mouse.move(0, 0);
+      await this.#page.mouse.move(place.x, place.y, { steps: 3 });
+    };
+    await this.again(rest, () => hover.waitFor({ timeout: 3000 }));
+    return this.until(async () => plain(await hover.innerText()), (seen) => seen !== '' && !/Loading/.test(seen), 'a hover with text');
+  }
+
+  /** The differences in view as they are seen from before `act` until after it, again and again. */
+  async watchDeltas(act) {
+    const seen = [await this.deltas()];
+    let acting = true;
+    const acted = act().finally(() => { acting = false; });
+    while (acting) {
+      seen.push(await this.deltas());
+    }
+    await acted;
+    return [...seen, await this.deltas()];
+  }
+
   /** Puts the cursor at a line and column (from 1) of the active editor. */
   async moveTo(line, column = 1) {
     await this.focusEditor();

@@ -20,6 +20,8 @@ pub struct Abilities {
     pub refresh_hints: bool,
     /// It asks for lenses anew when told.
     pub refresh_lenses: bool,
+    /// It asks for differences by itself and shows them in colours, so that hints are to be without.
+    pub paints_deltas: bool,
 }
 
 impl Abilities {
@@ -37,6 +39,7 @@ impl Abilities {
             relative_patterns: watched.relative_pattern_support == Some(true),
             refresh_hints: workspace.inlay_hint.is_some_and(|hint| hint.refresh_support == Some(true)),
             refresh_lenses: workspace.code_lens.is_some_and(|lens| lens.refresh_support == Some(true)),
+            paints_deltas: client.experimental.as_ref().is_some_and(|own| own["heatline"]["paintsDeltas"] == true),
         }
     }
 }

@@ -7,8 +7,8 @@ use super::abilities::{self, Abilities};
 use super::document::Document;
 use super::keeper::{Keeper, Order};
 use super::requests::{
-    adjacent_hotspot, call_hierarchy, code_lens, execute_command, heat, hotspots, hover, initialize, inlay_hint,
-    prepare_call_hierarchy,
+    adjacent_hotspot, call_hierarchy, code_lens, deltas, execute_command, heat, hotspots, hover, initialize,
+    inlay_hint, prepare_call_hierarchy,
 };
 use super::settling;
 use super::state::Shared;
@@ -23,11 +23,11 @@ use tokio::sync::mpsc;
 use tower_lsp::jsonrpc::{Error, Request, Result};
 use tower_lsp::ls_types::{
     CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem, CallHierarchyOutgoingCall,
-    CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, CodeLens, CodeLensParams,
-    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
-    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    ExecuteCommandParams, Hover, HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, Position,
-    Range, WorkDoneProgressCancelParams,
+    CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, DidChangeConfigurationParams,
+    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover,
+    HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, Position, Range,
+    WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer, LspService};
 
@@ -56,8 +56,8 @@ const REQUESTS: [&str; 9] = [
 pub const METHODS: Methods<Server> =
     Methods { known: |method| REQUESTS.contains(&method) || method.starts_with("heatline/"), direct };
 
-/// Answers the requests whose answers are long at once, as JSON: the way over the library's values takes many times
-/// as long as finding the answer. `None` for all others, and outside of a session, where the library refuses them.
+/// Answers the requests whose answers are long, or are more than the library's types can say, at once, as JSON: the
+/// way over the library's values takes many times as long as finding the answer. `None` for all others, and outside of a session, where the library refuses them.
 fn direct(server: &Server, request: &Request) -> Option<Result<Vec<u8>>> {
     let state = server.shared.lock();
     let answer = match request.method() {
@@ -65,7 +65,13 @@ fn direct(server: &Server, request: &Request) -> Option<Result<Vec<u8>>> {
         "textDocument/inlayHint" => {
             parameters(request).and_then(|params| inlay_hint::answer(&state, &params, |hints| json(hints)))
         }
+        "textDocument/codeLens" => {
+            parameters(request).and_then(|params| json(code_lens::answer(&state, &params).as_slice()))
+        }
         "heatline/heat" => parameters(request).and_then(|params| heat::answer(&state, &params, |heat| json(heat))),
+        "heatline/deltas" => {
+            parameters(request).and_then(|params| deltas::answer(&state, &params, |deltas| json(deltas)))
+        }
         _ => return None,
     };
     Some(answer)
@@ -84,7 +90,8 @@ pub fn service() -> (LspService<Server>, tower_lsp::ClientSocket) {
     let mut builder = LspService::build(Server::new)
         .custom_method("window/workDoneProgress/cancel", Server::cancel_progress)
         .custom_method("heatline/status", Server::status)
-        .custom_method("heatline/heat", Server::heat)
+        .custom_method("heatline/heat", Server::answered)
+        .custom_method("heatline/deltas", Server::answered)
         .custom_method("heatline/hotspots", Server::hotspots)
         .custom_method("heatline/adjacentHotspot", Server::adjacent_hotspot);
     // For the test that a panic becomes one error answer.
@@ -121,7 +128,7 @@ impl Server {
     }
 
     /// Refuses what [`direct`] leaves.
-    async fn heat(&self, _: LSPAny) -> Result<()> {
+    async fn answered(&self, _: LSPAny) -> Result<()> {
         Err(Error::invalid_request())
     }
 
@@ -241,10 +248,6 @@ impl LanguageServer for Server {
         if self.shared.note_changes(paths) {
             self.order(Order::Changed);
         }
-    }
-
-    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
-        Ok(Some(code_lens::answer(&self.shared.lock(), &params)))
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {

@@ -1,7 +1,7 @@
 //! The words of a file's lines, made once: an editor asks for the same ones with every keystroke.
 
 use heatline_annotate::placement::Placement;
-use heatline_annotate::text::{hint, hint_mark, placement_sentence, tooltip};
+use heatline_annotate::text::{hint, hint_delta, hint_mark, placement_sentence, tooltip};
 use heatline_annotate::{Annotations, FileView};
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -9,8 +9,10 @@ use std::fmt;
 /// The words of one line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineText {
-    /// The hint with inclusive cost, and without.
+    /// The costs with the inclusive one, and without.
     hints: [Option<String>; 2],
+    /// The difference to the baseline.
+    delta: Option<String>,
     /// The tooltip but for its last sentence, which tells the placement.
     tooltip: String,
 }
@@ -22,7 +24,7 @@ impl LineText {
         let of_line = |line| {
             let text = tooltip(annotations, line, Placement::Exact);
             let text = text.strip_suffix(ending).unwrap_or(&text).to_owned();
-            LineText { hints: [hint(line, true), hint(line, false)], tooltip: text }
+            LineText { hints: [hint(line, true), hint(line, false)], delta: hint_delta(line), tooltip: text }
         };
         view.lines.iter().map(of_line).collect()
     }
@@ -30,7 +32,12 @@ impl LineText {
     /// The hint of the line in its place, if it has one.
     pub fn hint(&self, with_inclusive: bool, placement: Placement) -> Option<Label<'_>> {
         let text = self.hints[usize::from(!with_inclusive)].as_deref()?;
-        Some(Label { text, mark: hint_mark(placement) })
+        Some(Label { text, delta: self.delta.as_deref(), mark: hint_mark(placement) })
+    }
+
+    /// The difference that the hint ends with.
+    pub fn delta(&self) -> Option<&str> {
+        self.delta.as_deref()
     }
 
     /// The tooltip of the line in its place.
@@ -43,13 +50,22 @@ impl LineText {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Label<'a> {
     text: &'a str,
+    delta: Option<&'a str>,
     mark: &'static str,
+}
+
+impl Label<'_> {
+    /// The same for a client that paints the difference itself.
+    pub fn without_delta(self) -> Self {
+        Label { delta: None, ..self }
+    }
 }
 
 impl fmt::Display for Label<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.mark)?;
-        f.write_str(self.text)
+        f.write_str(self.text)?;
+        self.delta.map_or(Ok(()), |delta| write!(f, " · {delta}"))
     }
 }
 

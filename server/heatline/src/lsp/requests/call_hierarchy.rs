@@ -104,7 +104,7 @@ pub fn item(locator: &Locator, functions: &[FunctionId], detail: Option<String>)
     let location = function.file.zip(function.line).and_then(|(file, line)| locator.line(file, line).location)?;
     let module = model.profile().module(function.module).base_name();
     let view = shown.annotations.file(function.file?).and_then(|file| file.function(function.line?));
-    let detail = detail.or_else(|| Some(format!("{} · {module}", text::lens(view?))));
+    let detail = detail.or_else(|| Some(format!("{} · {module}", text::lens(view?, text::delta))));
     Some(CallHierarchyItem {
         name: function.name.clone(),
         kind: SymbolKind::FUNCTION,

@@ -8,15 +8,35 @@ use crate::lsp::server::{at, position};
 use crate::lsp::state::{Costed, State};
 use crate::lsp::text::Place;
 use heatline_annotate::{FunctionView, text};
-use serde_json::json;
-use tower_lsp::ls_types::{CodeLens, CodeLensParams, Command};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tower_lsp::ls_types::{CodeLensParams, Range};
+
+/// A lens as the protocol has it; the library's type does not know tooltips of commands yet.
+#[derive(Debug, Serialize)]
+pub struct Lens {
+    range: Range,
+    command: Command,
+}
+
+#[derive(Debug, Serialize)]
+struct Command {
+    title: String,
+    /// The difference with its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tooltip: Option<String>,
+    command: &'static str,
+    arguments: [Value; 2],
+}
 
 /// The lenses of a file; none where it has no cost.
-pub fn answer(state: &State, params: &CodeLensParams) -> Vec<CodeLens> {
+pub fn answer(state: &State, params: &CodeLensParams) -> Vec<Lens> {
     let settings = &state.settings.lenses;
     let Some(costed) = state.costed(&params.text_document.uri).filter(|_| settings.enable) else { return Vec::new() };
     let removed = placing::removed(costed.document, costed.view);
-    let mut lenses: Vec<CodeLens> = Vec::new();
+    // A lens has one colour, so that words tell what others tell by a colour.
+    let delta = if state.abilities.paints_deltas { text::delta_and_verdict } else { text::delta };
+    let mut lenses: Vec<Lens> = Vec::new();
     for function in &costed.view.functions {
         let Some(now) = line_of(&costed, function) else { continue };
         if !text::reaches(&function.exclusive, function.inclusive.as_ref(), settings.threshold) {
@@ -24,14 +44,14 @@ pub fn answer(state: &State, params: &CodeLensParams) -> Vec<CodeLens> {
         }
         let place = Place { line: now, character: 0 };
         let removed = removed.get(&function.line).map(|text| format!(" · {text}")).unwrap_or_default();
-        lenses.push(CodeLens {
+        lenses.push(Lens {
             range: at(place),
-            command: Some(Command {
-                title: text::lens(function) + &removed,
-                command: CALLS.into(),
-                arguments: Some(vec![json!(costed.document.uri), json!(position(place))]),
-            }),
-            data: None,
+            command: Command {
+                title: text::lens(function, delta) + &removed,
+                tooltip: function.delta.as_ref().map(text::delta_sentence),
+                command: CALLS,
+                arguments: [json!(costed.document.uri), json!(position(place))],
+            },
         });
     }
     lenses

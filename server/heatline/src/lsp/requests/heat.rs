@@ -10,7 +10,7 @@ use tower_lsp::ls_types::TextDocumentIdentifier;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Params {
-    text_document: TextDocumentIdentifier,
+    pub(super) text_document: TextDocumentIdentifier,
 }
 
 /// The answer.

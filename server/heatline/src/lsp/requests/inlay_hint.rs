@@ -1,10 +1,12 @@
 //! `textDocument/inlayHint`: one hint at the end of each line whose cost reaches the threshold.
 
 use crate::lsp::server::{place, position};
-use crate::lsp::state::State;
-use crate::lsp::texts::{Label, Tooltip};
+use crate::lsp::state::{Costed, State};
+use crate::lsp::texts::{Label, LineText, Tooltip};
+use heatline_annotate::placement::Placement;
 use heatline_annotate::text;
 use serde::Serialize;
+use std::ops::RangeInclusive;
 use tower_lsp::ls_types::{InlayHintParams, Position};
 
 /// A hint as the protocol has it; the library's type would need a copy of every text.
@@ -25,28 +27,55 @@ struct Markdown<'a> {
 
 /// Hands the hints in a range to `write`; none where the file has no cost.
 pub fn answer<T>(state: &State, params: &InlayHintParams, write: impl FnOnce(&[Hint<'_>]) -> T) -> T {
-    let settings = &state.settings.hints;
-    let Some(costed) = state.costed(&params.text_document.uri).filter(|_| settings.enable) else { return write(&[]) };
+    let Some(costed) = state.costed(&params.text_document.uri).filter(|_| state.settings.hints.enable) else {
+        return write(&[]);
+    };
     let (start, end) = (place(params.range.start), place(params.range.end));
     let texts = costed.shown.texts(costed.file);
     let mut hints: Vec<Hint<'_>> = Vec::new();
-    for (now, line, placement) in costed.document.lines(start.line, end.line) {
-        let Ok(index) = costed.view.lines.binary_search_by_key(&line, |view| view.line) else { continue };
-        let (view, words) = (&costed.view.lines[index], &texts[index]);
-        if !text::reaches(&view.exclusive, view.inclusive.as_ref(), settings.threshold) {
-            continue;
-        }
+    for Hinted { now, index, placement, label } in hinted(state, &costed, &texts, start.line..=end.line) {
         let at = costed.document.text.line_end(now, state.encoding);
-        // Lines that were joined share one hint: that of the first.
-        let taken = hints.last().is_some_and(|last| last.position.line == now);
-        if (start..=end).contains(&at) && !taken {
-            hints.extend(words.hint(settings.inclusive, placement).map(|label| Hint {
+        if (start..=end).contains(&at) {
+            hints.push(Hint {
                 position: position(at),
-                label,
-                tooltip: Markdown { kind: "markdown", value: words.tooltip(placement) },
+                label: if state.abilities.paints_deltas { label.without_delta() } else { label },
+                tooltip: Markdown { kind: "markdown", value: texts[index].tooltip(placement) },
                 padding_left: true,
-            }));
+            });
         }
     }
     write(&hints)
+}
+
+/// A line of a document that has a hint.
+pub(super) struct Hinted<'a> {
+    /// Its number in the text as it is now.
+    pub now: u32,
+    /// The number of its costs in the file's view.
+    pub index: usize,
+    /// How it is placed.
+    pub placement: Placement,
+    /// The hint.
+    pub label: Label<'a>,
+}
+
+/// The lines of a document that have hints, in order. Lines that were joined share one: that of the first.
+pub(super) fn hinted<'a>(
+    state: &'a State,
+    costed: &'a Costed<'_>,
+    texts: &'a [LineText],
+    lines: RangeInclusive<u32>,
+) -> impl Iterator<Item = Hinted<'a>> {
+    let settings = &state.settings.hints;
+    let mut last = None;
+    costed.document.lines(*lines.start(), *lines.end()).filter_map(move |(now, line, placement)| {
+        let index = costed.view.lines.binary_search_by_key(&line, |view| view.line).ok()?;
+        let view = &costed.view.lines[index];
+        if last == Some(now) || !text::reaches(&view.exclusive, view.inclusive.as_ref(), settings.threshold) {
+            return None;
+        }
+        let label = texts[index].hint(settings.inclusive, placement)?;
+        last = Some(now);
+        Some(Hinted { now, index, placement, label })
+    })
 }

@@ -5,6 +5,7 @@ pub mod call_hierarchy;
 pub mod candidates;
 pub mod code_lens;
 pub mod cost;
+pub mod deltas;
 pub mod execute_command;
 pub mod freeze;
 pub mod heat;
