@@ -10,9 +10,11 @@
 
 mod ahead;
 mod calls;
+mod expected;
 mod fold;
 mod info;
 mod names;
+mod plain;
 mod reading;
 mod records;
 mod report;

@@ -1,5 +1,6 @@
 //! The call tree while records are read, with what was measured at each of its nodes.
 
+use super::expected::{Entry, Expected, Moment, plain_entry};
 use heatline_profile::CallStats;
 use rustc_hash::FxHashMap;
 
@@ -25,49 +26,13 @@ pub(super) struct Node {
     pub watched: bool,
     /// How many functions are on the path.
     depth: u32,
-    /// The children entered last: most functions call few others.
-    recent: [NodeId; 2],
-    /// The words of plain records that enter them; 0 for none.
-    enters: [u64; 2],
-    /// The word of a plain record that returns from here.
-    leaves: u64,
-}
-
-/// What a plain record comes to, if it is one of those expected most.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
-    Enter(NodeId),
-    Leave(NodeId),
-    Other,
-}
-
-impl Node {
-    /// Compares the word of a record with those expected here.
-    #[inline(always)]
-    pub fn step(&self, word: u64) -> Step {
-        if word == self.leaves {
-            Step::Leave(self.parent)
-        } else if word == self.enters[0] {
-            Step::Enter(self.recent[0])
-        } else if word == self.enters[1] {
-            Step::Enter(self.recent[1])
-        } else {
-            Step::Other
-        }
-    }
-}
-
-/// The word of a record that enters a function at a depth, with nothing behind it; `None` if there can be none. That of
-/// the return has the lowest bit set.
-fn plain_entry(depth: u32, address: u64) -> Option<u64> {
-    let fits = depth < 1 << 10 && address < 1 << 48;
-    fits.then_some(5 << 3 | u64::from(depth) << 6 | address << 16)
 }
 
 /// All call paths that were taken.
 #[derive(Debug, Default)]
 pub(super) struct CallTree {
     nodes: Vec<Node>,
+    pub expected: Expected,
     ids: FxHashMap<(NodeId, u64), NodeId>,
     roots: FxHashMap<u64, NodeId>,
     /// Calls given to their callers because there are too many paths.
@@ -99,11 +64,9 @@ impl CallTree {
     /// The node of a function called from `parent`.
     #[inline]
     pub fn child(&mut self, parent: NodeId, address: u64) -> NodeId {
-        if let Some(node) = self.nodes.get(parent as usize) {
-            for recent in node.recent {
-                if self.nodes.get(recent as usize).is_some_and(|child| child.address == address) {
-                    return recent;
-                }
+        for recent in self.expected.recent_children(parent) {
+            if self.nodes.get(recent as usize).is_some_and(|child| child.address == address) {
+                return recent;
             }
         }
         self.find_child(parent, address)
@@ -122,21 +85,39 @@ impl CallTree {
                 child
             }
         };
-        let is_plain = self.nodes.get(child as usize).is_some_and(|node| !node.watched);
-        if let Some(node) = self.nodes.get_mut(parent as usize) {
-            node.recent = [child, node.recent[0]];
-            let enters = plain_entry(node.depth, address).filter(|_| is_plain).unwrap_or(0);
-            node.enters = [enters, node.enters[0]];
-        }
+        self.note_child(parent, child);
         child
+    }
+
+    fn note_child(&mut self, parent: NodeId, child: NodeId) -> Option<Entry> {
+        let depth = self.nodes.get(parent as usize)?.depth;
+        let node = self.nodes.get(child as usize).filter(|node| !node.watched)?;
+        let entry = Entry { word: plain_entry(depth, node.address)?, child };
+        self.expected.note_child(parent, entry);
+        Some(entry)
+    }
+
+    /// The child that the word of a plain record says is entered at a moment, if it was entered before and its entries
+    /// need not be noted.
+    pub fn child_entered(&mut self, parent: NodeId, moment: Moment, word: u64) -> Option<NodeId> {
+        let foreseen = self.expected.at(moment);
+        if foreseen.word == word {
+            return Some(foreseen.child);
+        }
+        let address = word >> 16;
+        let expected = plain_entry(self.nodes.get(parent as usize)?.depth, address)?;
+        let child = *self.ids.get(&(parent, address)).filter(|_| expected == word)?;
+        let entry = self.note_child(parent, child)?;
+        self.expected.remember(moment, entry);
+        Some(child)
     }
 
     fn push(&mut self, parent: NodeId, address: u64) -> NodeId {
         let watched = parent != NO_NODE && self.watched.contains(&address);
         let caller = self.nodes.get(parent as usize).map(|node| node.depth);
-        let leaves = caller.and_then(|depth| plain_entry(depth, address)).map_or(0, |word| word | 1);
         let depth = caller.map_or(0, |depth| depth + 1);
-        self.nodes.push(Node { parent, address, watched, depth, recent: [NO_NODE; 2], enters: [0; 2], leaves });
+        self.nodes.push(Node { parent, address, watched, depth });
+        self.expected.push(parent, caller, address);
         self.nodes.len() as NodeId - 1
     }
 
@@ -184,6 +165,13 @@ impl Span {
     pub fn add(&mut self, ns: u64) {
         self.intervals += 1;
         self.ns = self.ns.saturating_add(ns);
+    }
+
+    /// As [`Self::add`] where an overflow is impossible for long.
+    #[inline(always)]
+    pub fn add_short(&mut self, ns: u64) {
+        self.intervals += 1;
+        self.ns = self.ns.wrapping_add(ns);
     }
 
     /// What is left when a part is taken out.

@@ -3,10 +3,11 @@
 //! Entries, returns and switches of the thread are the borders. An interval belongs to the stack that was there while it
 //! lasted; one between switching out and in is waiting.
 
+use super::plain::Plain;
 use super::records::{Kind, RECORD, Record, Records};
 use super::spaces::Space;
 use super::switches::Switch;
-use super::tree::{CallTree, Cells, NO_NODE, NodeId, Step, UNTOLD};
+use super::tree::{CallTree, Cells, NO_NODE, NodeId, UNTOLD};
 use rustc_hash::FxHashMap;
 use std::io;
 
@@ -24,9 +25,9 @@ const LONGEST_PAUSE: u64 = 7 * 86_400 * 1_000_000_000;
 
 /// A function that was entered and has not returned.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    node: NodeId,
-    entered: u64,
+pub(super) struct Frame {
+    pub node: NodeId,
+    pub entered: u64,
 }
 
 /// Where a thread stands between two windows.
@@ -71,7 +72,7 @@ impl Thread {
 }
 
 /// A longer pause is compared with the record behind it.
-const SUSPICIOUS_PAUSE: u64 = 1_000_000_000;
+pub(super) const SUSPICIOUS_PAUSE: u64 = 1_000_000_000;
 
 /// What went wrong in records.
 #[derive(Debug, Default)]
@@ -178,44 +179,15 @@ impl Walk<'_> {
         Ok(Stop::Pause)
     }
 
-    /// Reads on as long as records are what is expected: entries of functions that were entered from here before, and
-    /// returns of the innermost function, before a moment. Nearly all are. Returns the number of bytes.
+    /// Reads on as long as records are [as expected](super::plain), before a moment. Returns the number of bytes.
     fn run_plain(&mut self, thread: &mut Thread, bytes: &[u8], until: u64) -> usize {
-        let Some(mut last) = thread.last.filter(|_| !thread.lost && !thread.switched_out && self.range.is_none())
-        else {
+        let Some(last) = thread.last.filter(|_| !thread.lost && !thread.switched_out && self.range.is_none()) else {
             return 0;
         };
-        let nodes = self.tree.nodes();
-        self.cells.reserve(nodes.len());
-        let mut top = self.top(thread);
-        let mut used = 0;
-        for record in bytes.as_chunks::<RECORD>().0 {
-            let [time, word] = [0, 8].map(|at| record.get(at..).and_then(|half| half.first_chunk()));
-            let (Some(time), Some(word)) = (time, word) else { break };
-            let (time, word) = (u64::from_le_bytes(*time), u64::from_le_bytes(*word));
-            let ns = time.wrapping_sub(last);
-            let (Some(node), Some(cell)) = (nodes.get(top as usize), self.cells.get_mut(top)) else { break };
-            let step = node.step(word);
-            if ns >= SUSPICIOUS_PAUSE || time >= until || step == Step::Other {
-                break;
-            }
-            cell.elapsed.intervals += 1;
-            cell.elapsed.ns = cell.elapsed.ns.wrapping_add(ns);
-            match step {
-                Step::Enter(child) => {
-                    thread.stack.push(Frame { node: child, entered: time });
-                    top = child;
-                }
-                Step::Leave(parent) => {
-                    let entered = thread.stack.pop().map_or(time, |frame| frame.entered);
-                    cell.calls.add_call(time.wrapping_sub(entered));
-                    top = parent;
-                }
-                Step::Other => break,
-            }
-            last = time;
-            used += RECORD;
-        }
+        let top = self.top(thread);
+        let mut plain = Plain { cells: self.cells, stack: &mut thread.stack, last, top, before: top };
+        let used = plain.run(self.tree, bytes, until);
+        let last = plain.last;
         thread.last = Some(last);
         self.extend(last);
         used
