@@ -250,3 +250,50 @@ fn costs_of_generated_code_stand_in_the_file_that_it_names() {
     let places = places(&profile, "grammar.y");
     assert_eq!(places.get(&HOT), Some(&(HOT, "exact".to_owned())), "{places:?}");
 }
+
+/// What `annotate` says of the file that holds `busy`, without its first lines.
+fn annotated(repository: &Repository) -> String {
+    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
+    String::from_utf8_lossy(&shown.stdout).into_owned()
+}
+
+#[test]
+fn a_file_that_is_renamed_or_moved_keeps_its_costs_before_anything_is_committed() {
+    let repository = Repository::new();
+    let profile = repository.record(&["gcc"]);
+    // Untracked, and edited on the way.
+    let moved = format!("// A note.\n{BUSY}");
+    std::fs::rename(repository.path("busy.c"), repository.path("mixing.c")).expect("it was there");
+    std::fs::write(repository.path("mixing.c"), &moved).expect("a source");
+    check(&repository, &profile, &moved, (HOT + 1, "moved"));
+    let text = annotated(&repository);
+    assert!(text.contains("mixing.c\n") && text.contains("(renamed since: it was busy.c)"), "{text}");
+    // The same when version control was told.
+    repository.git(AFTER, &["add", "-A", "busy.c", "mixing.c"]);
+    check(&repository, &profile, &moved, (HOT + 1, "moved"));
+    repository.git(AFTER, &["commit", "-q", "-m", "renamed"]);
+    check(&repository, &profile, &moved, (HOT + 1, "moved"));
+    // Into another folder, under the name that it had.
+    std::fs::create_dir(repository.path("deep")).expect("a folder");
+    repository.git(AFTER, &["mv", "mixing.c", "deep/busy.c"]);
+    check(&repository, &profile, &moved, (HOT + 1, "moved"));
+}
+
+#[test]
+fn a_file_that_is_only_alike_does_not_get_the_costs_of_another() {
+    let repository = Repository::new();
+    let alike = BUSY.replace("sink = ", "sink += ");
+    std::fs::write(repository.path("alike.c"), &alike).expect("a source");
+    repository.git(BEFORE, &["add", "alike.c"]);
+    repository.git(BEFORE, &["commit", "-q", "-m", "alike"]);
+    let profile = repository.record(&["gcc"]);
+    std::fs::write(repository.path("later.c"), &alike).expect("a source");
+    let before = places(&profile, "busy.c");
+    assert!(before.iter().all(|(line, (now, placement))| now == line && placement == "exact"), "{before:?}");
+    assert!(annotated(&repository).contains("busy.c\n"));
+    // Removed, with one left that was there beside it.
+    std::fs::remove_file(repository.path("later.c")).expect("it was there");
+    std::fs::remove_file(repository.path("busy.c")).expect("it was there");
+    let text = annotated(&repository);
+    assert!(text.contains("not here any more") && !text.contains("alike.c"), "{text}");
+}

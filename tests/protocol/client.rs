@@ -187,6 +187,15 @@ impl Client {
         }
     }
 
+    /// Asks again and again until the answers are as they should be: for what nobody tells when it is done.
+    #[track_caller]
+    pub fn ask_until(&mut self, mut is_so: impl FnMut(&mut Self) -> bool) {
+        let begin = Instant::now();
+        while !is_so(self) {
+            assert!(begin.elapsed() < HUNG, "it never becomes so");
+        }
+    }
+
     fn take(&mut self, message: Value) {
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         let Some(method) = message["method"].as_str() else {

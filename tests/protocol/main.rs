@@ -8,6 +8,7 @@ mod hot;
 mod instrumented;
 mod life;
 mod placement;
+mod renames;
 mod shown;
 mod transport;
 mod windows;

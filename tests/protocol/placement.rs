@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-fn git(folder: &Path, arguments: &[&str]) {
+pub fn git(folder: &Path, arguments: &[&str]) {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]).args(arguments).current_dir(folder);
     for date in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {

@@ -114,10 +114,12 @@ impl Sources {
         if let Some(&id) = self.by_canonical.get(path) {
             return Some(id);
         }
-        match path.canonicalize() {
-            Ok(canonical) => self.by_canonical.get(&canonical).copied(),
-            Err(_) => self.by_name.get(&comparison_key(&path.to_string_lossy())).copied(),
-        }
+        let canonical = path.canonicalize().ok();
+        let known = canonical.as_ref().and_then(|canonical| self.by_canonical.get(canonical));
+        // It may have come here since.
+        let is_elsewhere = |file: &&FileId| self.path(**file).is_some_and(Path::is_file);
+        let named = || self.by_name.get(&comparison_key(&path.to_string_lossy())).filter(|file| !is_elsewhere(file));
+        known.or_else(named).copied()
     }
 
     /// Which files of the model are one file here, for [`AnnotationOptions::same_file`].

@@ -10,7 +10,7 @@ use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
 use heatline_annotate::placement::{Declaration, declared, fit};
 use heatline_symbols::Checksum;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,12 +29,6 @@ const LARGEST: u64 = 16 << 20;
 /// So much of what was read is kept while searching.
 const CACHE: usize = 64 << 20;
 
-/// How many files may be the new name of one that was renamed.
-const MOST_RENAMED: usize = 500;
-
-/// A file that has kept a smaller share of its lines was not renamed.
-const LEAST_ALIKE: f64 = 0.5;
-
 /// A file whose text is wanted.
 pub struct Want<'a> {
     /// Where it may have been in the repository, with `/`; several where only the end of its path is known.
@@ -52,7 +46,7 @@ pub struct Want<'a> {
 }
 
 /// With fewer of the functions on the lines of their declarations a text is another one.
-const LEAST_DECLARED: f64 = 0.9;
+pub const LEAST_DECLARED: f64 = 0.9;
 
 impl Want<'_> {
     fn is(&self, bytes: &[u8], text: &str) -> bool {
@@ -74,8 +68,8 @@ pub struct Found {
     pub commit: String,
     /// Where it was in the repository.
     pub path: String,
-    id: ObjectId,
-    in_commit: ObjectId,
+    /// The commit.
+    pub in_commit: ObjectId,
 }
 
 /// A repository that is only read.
@@ -109,37 +103,19 @@ impl Repository {
         search.found
     }
 
-    /// The name that a file of the history has now: one that was not there then and whose text is alike.
-    pub fn renamed(&self, found: &Found) -> Option<PathBuf> {
-        let before = self.files(self.repo.find_commit(found.in_commit).ok()?.tree_id().ok()?.detach());
-        let now = self.files(self.repo.head_commit().ok()?.tree_id().ok()?.detach());
-        if now.contains_key(&found.path) {
-            return None;
-        }
-        let ending = |path: &str| path.rsplit_once('.').map(|(_, ending)| ending.to_owned());
-        let is_new = |(path, _): &(&String, &ObjectId)| {
-            !before.contains_key(*path) && ending(path) == ending(&found.path) && self.folder.join(path).is_file()
-        };
-        let new: Vec<(&String, &ObjectId)> = now.iter().filter(is_new).take(MOST_RENAMED).collect();
-        if let Some((path, _)) = new.iter().find(|(_, id)| **id == found.id) {
-            return Some(self.folder.join(path));
-        }
-        let alike = new.into_iter().filter_map(|(path, id)| {
-            let share = alike(&found.text, &self.text(*id)?);
-            (share >= LEAST_ALIKE).then_some((share, path))
-        });
-        let best = alike.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))?;
-        Some(self.folder.join(best.1))
+    /// The text of a file in a commit, if it has one.
+    pub fn text_at(&self, commit: ObjectId, path: &str) -> Option<String> {
+        let tree = self.repo.find_commit(commit).ok()?.tree().ok()?;
+        let entry = tree.lookup_entry(path.split('/')).ok()??;
+        let bytes = text_of(&self.repo, entry.mode().is_blob().then(|| entry.object_id())?)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn text(&self, id: ObjectId) -> Option<String> {
-        text_of(&self.repo, id).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// All files of a tree.
-    fn files(&self, tree: ObjectId) -> HashMap<String, ObjectId> {
-        let mut files = HashMap::new();
-        let mut open = vec![(String::new(), tree)];
+    /// The paths of all files of a commit.
+    pub fn names_of(&self, commit: ObjectId) -> HashSet<String> {
+        let mut names = HashSet::new();
+        let tree = self.repo.find_commit(commit).ok().and_then(|commit| Some(commit.tree_id().ok()?.detach()));
+        let mut open: Vec<(String, ObjectId)> = tree.map(|id| (String::new(), id)).into_iter().collect();
         while let Some((folder, id)) = open.pop() {
             let Ok(tree) = self.repo.find_tree(id) else { continue };
             for entry in tree.iter().flatten() {
@@ -147,24 +123,26 @@ impl Repository {
                 if entry.mode().is_tree() {
                     open.push((path + "/", entry.object_id()));
                 } else if entry.mode().is_blob() {
-                    files.insert(path, entry.object_id());
+                    names.insert(path);
                 }
             }
         }
-        files
+        names
     }
-}
 
-/// The share of the lines of the longer text that both have.
-fn alike(a: &str, b: &str) -> f64 {
-    let mut lines: HashMap<&str, i64> = HashMap::new();
-    a.lines().for_each(|line| *lines.entry(line.trim()).or_default() += 1);
-    let both = b.lines().filter(|line| {
-        let left = lines.get_mut(line.trim()).filter(|left| **left > 0);
-        left.map(|left| *left -= 1).is_some()
-    });
-    let longer = a.lines().count().max(b.lines().count()).max(1);
-    both.count() as f64 / longer as f64
+    /// All commits, those of what is checked out first, each time newest first.
+    pub fn commits(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        let head: Vec<ObjectId> = self.repo.head_id().ok().map(gix::Id::detach).into_iter().collect();
+        let walk = |tips: Vec<ObjectId>| {
+            let sorting = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
+            let walk = self.repo.rev_walk(tips).sorting(sorting).use_commit_graph(true).all();
+            walk.into_iter().flatten().flatten().map(|info| info.id)
+        };
+        let mut seen = HashSet::new();
+        walk(head)
+            .chain(std::iter::once_with(move || walk(tips(&self.repo))).flatten())
+            .filter(move |id| seen.insert(*id))
+    }
 }
 
 fn text_of(repo: &gix::Repository, id: ObjectId) -> Option<Vec<u8>> {
@@ -266,22 +244,11 @@ impl<'a> Search<'a> {
         entries.take_while(|(at, _)| *at <= time).last().map(|(_, id)| id)
     }
 
-    fn tips(&self) -> Vec<ObjectId> {
-        let mut tips: Vec<ObjectId> = self.repo.head_id().ok().map(gix::Id::detach).into_iter().collect();
-        let Ok(references) = self.repo.references() else { return tips };
-        let Ok(all) = references.all() else { return tips };
-        let is_wanted = |name: &[u8]| {
-            [&b"refs/heads/"[..], b"refs/remotes/", b"refs/stash"].iter().any(|prefix| name.starts_with(prefix))
-        };
-        let wanted = all.filter_map(Result::ok).filter(|reference| is_wanted(reference.name().as_bstr()));
-        let commits = wanted.take(MOST_TIPS).filter_map(|mut reference| Some(reference.peel_to_id().ok()?.detach()));
-        tips.extend(commits.filter(|id| self.repo.find_commit(*id).is_ok()));
-        tips
-    }
-
     fn walk(&mut self) {
         let sorting = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
-        let Ok(walk) = self.repo.rev_walk(self.tips()).sorting(sorting).use_commit_graph(true).all() else { return };
+        let Ok(walk) = self.repo.rev_walk(tips(self.repo)).sorting(sorting).use_commit_graph(true).all() else {
+            return;
+        };
         for info in walk {
             if self.is_over() {
                 return;
@@ -332,10 +299,23 @@ impl<'a> Search<'a> {
             text: text.into(),
             commit: at.commit.to_hex_with_len(12).to_string(),
             path: self.nodes[node].path.clone(),
-            id,
             in_commit: at.commit,
         })
     }
+}
+
+/// Where the history begins: what is checked out, branches and what was stashed.
+fn tips(repo: &gix::Repository) -> Vec<ObjectId> {
+    let mut tips: Vec<ObjectId> = repo.head_id().ok().map(gix::Id::detach).into_iter().collect();
+    let Ok(references) = repo.references() else { return tips };
+    let Ok(all) = references.all() else { return tips };
+    let is_wanted = |name: &[u8]| {
+        [&b"refs/heads/"[..], b"refs/remotes/", b"refs/stash"].iter().any(|prefix| name.starts_with(prefix))
+    };
+    let wanted = all.filter_map(Result::ok).filter(|reference| is_wanted(reference.name().as_bstr()));
+    let commits = wanted.take(MOST_TIPS).filter_map(|mut reference| Some(reference.peel_to_id().ok()?.detach()));
+    tips.extend(commits.filter(|id| repo.find_commit(*id).is_ok()));
+    tips
 }
 
 /// Whether a commit of a time may hold the text.

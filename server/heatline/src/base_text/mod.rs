@@ -9,17 +9,19 @@ mod checksum;
 mod guard;
 mod history;
 mod placed;
+mod renames;
 
 pub use checksum::has_any as has_any_checksum;
 pub use placed::Bases;
 
 use crate::files;
 use crate::load::Loaded;
-use heatline_annotate::placement::{Declaration, fit};
+use heatline_annotate::placement::{Declaration, declared, fit};
 use heatline_annotate::{FileId, Model, components, is_absolute};
 use heatline_symbols::Checksum;
-use history::{Repository, Want};
-use std::collections::{BTreeSet, HashMap};
+use history::{Found, Repository, Want};
+use renames::{Lost, Renamed};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,7 +85,7 @@ impl BaseText {
 #[derive(Clone, Debug, Default)]
 pub struct BaseTexts {
     texts: HashMap<FileId, BaseText>,
-    renamed: HashMap<FileId, PathBuf>,
+    renamed: HashMap<FileId, Renamed>,
 }
 
 impl BaseTexts {
@@ -98,14 +100,27 @@ impl BaseTexts {
         self.get(stands).filter(|base| base.is_verified()).map(|base| base.text.clone())
     }
 
-    /// Where a file is that was renamed in version control since.
+    /// Where a file is that was renamed or moved since.
     pub fn renamed(&self, file: FileId) -> Option<&Path> {
-        self.renamed.get(&file).map(PathBuf::as_path)
+        self.renamed.get(&file).map(|renamed| renamed.to.as_path())
+    }
+
+    /// Where a file was that was renamed or moved since.
+    pub fn renamed_from(&self, file: FileId) -> Option<&Path> {
+        self.renamed.get(&file).map(|renamed| renamed.from.as_path())
     }
 
     /// The file that was renamed to a path.
     pub fn file_at(&self, path: &Path) -> Option<FileId> {
-        self.renamed.iter().find(|(_, renamed)| *renamed == path).map(|(file, _)| *file)
+        self.renamed.iter().find(|(_, renamed)| renamed.to == path).map(|(file, _)| *file)
+    }
+
+    /// Notes that somebody renamed a file.
+    pub fn rename(&mut self, file: FileId, from: PathBuf, to: PathBuf) {
+        let from = self.renamed.remove(&file).map_or(from, |renamed| renamed.from);
+        if from != to {
+            self.renamed.insert(file, Renamed { from, to });
+        }
     }
 
     /// The files whose text was found, in no particular order.
@@ -123,10 +138,25 @@ impl BaseTexts {
                 any = true;
             }
         }
-        for (file, path) in &before.renamed {
-            self.renamed.entry(*file).or_insert_with(|| path.clone());
+        self.keep_renames(before) || any
+    }
+
+    /// Takes what was renamed according to others, where that is so. Tells whether anything is elsewhere by that.
+    pub fn keep_renames(&mut self, before: &BaseTexts) -> bool {
+        let mut any = !self.renames_hold();
+        self.renamed.retain(|_, renamed| renamed.holds());
+        for (file, renamed) in before.renamed.iter().filter(|(_, renamed)| renamed.is_there()) {
+            if !self.renamed.get(file).is_some_and(Renamed::is_there) {
+                self.renamed.insert(*file, renamed.clone());
+                any = true;
+            }
         }
         any
+    }
+
+    /// Whether all files that were renamed are still where they were renamed to.
+    pub fn renames_hold(&self) -> bool {
+        self.renamed.values().all(Renamed::holds)
     }
 
     /// Finds the texts that are at hand, and takes what is here for the others. Reads all sources with cost once.
@@ -151,30 +181,66 @@ impl BaseTexts {
             self.texts.extend(buffer.map(|base| (file.file, base)));
         }
         left.retain(|file| !self.get(file.file).is_some_and(BaseText::is_verified));
-        self.search_history(&left, loaded, cancelled);
+        let found = self.search_history(&left, loaded, cancelled);
         left.retain(|file| !self.get(file.file).is_some_and(BaseText::is_verified));
-        left.len() < before
+        self.follow_renames(loaded, found, cancelled) || left.len() < before
     }
 
-    fn search_history(&mut self, left: &[Costed], loaded: &Loaded, cancelled: &AtomicBool) {
-        let mut repositories: Vec<(Repository, Vec<&Costed>)> = Vec::new();
-        for file in left {
-            let folders = file.folders(loaded.sources.roots());
-            if let Some(at) = folders.iter().find_map(|folder| known_or_new(folder, &mut repositories)) {
-                repositories[at].1.push(file);
-            }
-        }
-        for (repository, files) in repositories {
+    fn search_history(&mut self, left: &[Costed], loaded: &Loaded, cancelled: &AtomicBool) -> HashMap<FileId, Found> {
+        let mut all = HashMap::new();
+        for (repository, files) in in_repositories(left, loaded) {
             let wants: Vec<Want<'_>> = files.iter().map(|file| file.want(&repository.folder)).collect();
             let found = repository.search(&wants, cancelled);
             for (file, found) in files.iter().zip(found).filter_map(|(file, found)| Some((file, found?))) {
-                if file.path.is_none() {
-                    self.renamed.extend(repository.renamed(&found).map(|path| (file.file, path)));
-                }
-                self.texts.insert(file.file, BaseText { text: found.text, origin: Origin::Commit(found.commit) });
+                let base = BaseText { text: found.text.clone(), origin: Origin::Commit(found.commit.clone()) };
+                self.texts.insert(file.file, base);
+                all.insert(file.file, found);
             }
         }
+        all
     }
+
+    /// Looks for files that are not where they were; `found` is what a search has found of them. Tells whether any is
+    /// elsewhere than it was said.
+    fn follow_renames(&mut self, loaded: &Loaded, mut found: HashMap<FileId, Found>, cancelled: &AtomicBool) -> bool {
+        let known = self.renamed.len();
+        self.renamed.retain(|_, renamed| renamed.holds());
+        let mut any = self.renamed.len() < known;
+        let mut lost = Costed::all(loaded);
+        lost.retain(|file| {
+            let is_lost = self.renamed(file.file).map_or_else(|| file.is_lost(), |path| !path.is_file());
+            is_lost && self.get(file.file).is_some()
+        });
+        let numbers: HashSet<FileId> = lost.iter().map(|file| file.file).collect();
+        let is_other = |path: &Path| loaded.sources.file_at(path).is_some_and(|file| !numbers.contains(&file));
+        for (repository, files) in in_repositories(&lost, loaded) {
+            let ask = |file: &&Costed| Lost {
+                names: file.names_before(&repository.folder, self.renamed(file.file)),
+                text: self.get(file.file).map(|base| base.text.clone()).unwrap_or_default(),
+                found: found.remove(&file.file),
+            };
+            let lost: Vec<Lost> = files.iter().map(ask).collect();
+            let renamed = repository.follow(&lost, &is_other, cancelled);
+            let renamed = files.iter().zip(renamed).filter_map(|(file, renamed)| Some((file.file, renamed?)));
+            for (file, Renamed { from, to }) in renamed.collect::<Vec<_>>() {
+                self.rename(file, from, to);
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// The repositories that files may be in, with the files of each.
+fn in_repositories<'a>(files: &'a [Costed], loaded: &Loaded) -> Vec<(Repository, Vec<&'a Costed>)> {
+    let mut repositories: Vec<(Repository, Vec<&Costed>)> = Vec::new();
+    for file in files {
+        let folders = file.folders(loaded.sources.roots());
+        if let Some(at) = folders.iter().find_map(|folder| known_or_new(folder, &mut repositories)) {
+            repositories[at].1.push(file);
+        }
+    }
+    repositories
 }
 
 /// The position of the repository that a folder is in, opened if it was not yet.
@@ -281,7 +347,7 @@ impl Costed {
         }
         if self.checksums.is_empty() && self.is_unwritten() {
             let text = self.path.as_deref().and_then(read)?;
-            return if self.fits(&text) { found(text.into(), Origin::Unwritten) } else { None };
+            return if self.fits_here(&text) { found(text.into(), Origin::Unwritten) } else { None };
         }
         None
     }
@@ -292,18 +358,32 @@ impl Costed {
         matches!((written, self.built), (Some(written), Some(built)) if written <= built)
     }
 
-    fn fits(&self, text: &str) -> bool {
+    /// Whether the text here can be the one that was built. Of a file under another path also its functions have to be
+    /// where they were: it may be another file of the same name.
+    fn fits_here(&self, text: &str) -> bool {
+        let is_where_recorded = self.path.as_deref() == Some(Path::new(&self.recorded));
         fit(text, &self.recorded, self.lines.iter().copied()).is_whole()
+            && (is_where_recorded || declared(text, &self.declarations).share() >= history::LEAST_DECLARED)
+    }
+
+    /// Whether it is not where it was: not here at all, or found under another path though the recorded one is of
+    /// this machine.
+    fn is_lost(&self) -> bool {
+        let recorded = Path::new(&self.recorded);
+        match &self.path {
+            Some(path) if path.is_file() => {
+                path != recorded && recorded.is_absolute() && !recorded.is_file() && existing_above(recorded).is_some()
+            }
+            _ => true,
+        }
     }
 
     /// Folders whose repository may hold the file.
     fn folders(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         if let Some(path) = &self.path {
-            return path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).into_iter().collect();
+            return existing_above(&resolved(path)).into_iter().collect();
         }
-        let recorded = Path::new(&self.recorded);
-        let above = recorded.ancestors().skip(1).find(|folder| folder.is_dir() && folder.parent().is_some());
-        let above = above.filter(|_| is_absolute(&self.recorded)).map(Path::to_owned);
+        let above = existing_above(Path::new(&self.recorded)).filter(|_| is_absolute(&self.recorded));
         above.into_iter().chain(roots.iter().cloned()).collect()
     }
 
@@ -319,17 +399,71 @@ impl Costed {
         }
     }
 
-    /// Where it may have been in a repository.
+    /// Where it may have been in a repository when it was built.
     fn names_in(&self, folder: &Path) -> Vec<String> {
-        if let Some(inside) = self.path.as_deref().and_then(|path| path.canonicalize().ok())
-            && let Ok(inside) = inside.strip_prefix(folder)
-        {
-            return vec![inside.to_string_lossy().replace('\\', "/")];
+        let here = self.path.as_deref().and_then(|path| inside(&resolved(path), folder));
+        match (self.recorded_inside(folder), here) {
+            // What the compiler wrote down was so. A text with the checksum is the right one wherever it was.
+            (Some(recorded), Some(here)) if !self.checksums.is_empty() && here != recorded => vec![recorded, here],
+            (Some(recorded), _) => vec![recorded],
+            (None, Some(here)) if ends_with(&self.recorded, &here) => vec![here],
+            // It was moved, unless there never was such a path here.
+            (None, Some(here)) => self.ends().filter(|end| end.contains('/')).chain([here]).collect(),
+            (None, None) => self.ends().collect(),
         }
-        if let Ok(inside) = Path::new(&self.recorded).strip_prefix(folder) {
-            return vec![inside.to_string_lossy().into_owned()];
-        }
-        let names: Vec<&str> = components(&self.recorded).collect();
-        (0..names.len()).rev().take(MOST_ENDS).map(|from| names[from..].join("/")).collect()
     }
+
+    /// Where it was in a repository in which it is no more; `renamed` is where it was last.
+    fn names_before(&self, folder: &Path, renamed: Option<&Path>) -> Vec<String> {
+        let here = self.path.as_deref().filter(|path| !path.is_file());
+        let here = [renamed, here].into_iter().flatten().filter_map(|path| inside(&resolved(path), folder));
+        let mut names: Vec<String> = here.chain(self.recorded_inside(folder)).collect();
+        if names.is_empty() {
+            let mut ends: Vec<String> = self.ends().collect();
+            ends.reverse();
+            names = ends;
+        }
+        names
+    }
+
+    /// The recorded path in a repository, if it is one of this machine and in that.
+    fn recorded_inside(&self, folder: &Path) -> Option<String> {
+        let recorded = Path::new(&self.recorded);
+        inside(recorded, folder).or_else(|| inside(&resolved(recorded), folder)).filter(|_| recorded.is_absolute())
+    }
+
+    /// The ends of the recorded path, the shortest first.
+    fn ends(&self) -> impl Iterator<Item = String> {
+        let names: Vec<&str> = components(&self.recorded).collect();
+        let ends = (0..names.len()).rev().take(MOST_ENDS).map(|from| names[from..].join("/"));
+        ends.collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// The path below a folder, with `/`.
+fn inside(path: &Path, folder: &Path) -> Option<String> {
+    Some(path.strip_prefix(folder).ok()?.to_string_lossy().replace('\\', "/"))
+}
+
+/// Whether the last names of a path are those of another.
+fn ends_with(path: &str, end: &str) -> bool {
+    let mut of_path = components(path).rev();
+    components(end).rev().all(|name| of_path.next() == Some(name))
+}
+
+/// The path with links resolved as far as it exists.
+pub fn resolved(path: &Path) -> PathBuf {
+    let exists = |above: &Path| Some((above.canonicalize().ok()?, path.strip_prefix(above).ok()?.to_owned()));
+    match path.ancestors().find_map(exists) {
+        // Joining nothing would add a slash.
+        Some((above, rest)) if rest.as_os_str().is_empty() => above,
+        Some((above, rest)) => above.join(rest),
+        None => path.to_owned(),
+    }
+}
+
+/// The nearest folder above a path that exists, unless that is the root of all.
+fn existing_above(path: &Path) -> Option<PathBuf> {
+    let above = path.ancestors().skip(1).find(|folder| folder.is_dir());
+    above.filter(|folder| folder.parent().is_some()).map(Path::to_owned)
 }

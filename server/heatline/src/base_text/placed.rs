@@ -1,6 +1,6 @@
 //! Where the lines of a profile are in the files on the disk.
 
-use super::{BaseTexts, read};
+use super::{BaseTexts, read, resolved};
 use crate::load::Loaded;
 use heatline_annotate::FileId;
 use heatline_annotate::placement::{Comparison, Placement};
@@ -52,6 +52,42 @@ impl Bases {
         any.then(|| bases.placed())
     }
 
+    /// With files that were renamed since; `None` if all are where they were said to be. Takes long.
+    pub fn with_renames(&self, cancelled: &AtomicBool) -> Option<Self> {
+        let mut bases = self.clone();
+        let any = bases.texts.follow_renames(&self.loaded, HashMap::new(), cancelled);
+        any.then(|| bases.placed())
+    }
+
+    /// After somebody has renamed files or folders, `from` to `to`; `None` if none of them is of the profile. Reads
+    /// sources.
+    pub fn after_renames(&self, renames: &[(PathBuf, PathBuf)]) -> Option<Self> {
+        let mut bases = self.clone();
+        let mut any = false;
+        for file in self.texts.files() {
+            let Some(path) = self.path(file).map(resolved) else { continue };
+            let moved = |(from, to): &(PathBuf, PathBuf)| {
+                let rest = path.strip_prefix(from).ok()?;
+                Some(if rest.as_os_str().is_empty() { to.clone() } else { to.join(rest) })
+            };
+            let Some(to) = renames.iter().find_map(moved) else { continue };
+            bases.texts.rename(file, path, to);
+            any = true;
+        }
+        any.then(|| bases.placed())
+    }
+
+    /// With what was renamed since according to others; `None` if that is known here.
+    pub fn with_renames_of(&self, other: &Bases) -> Option<Self> {
+        let mut bases = self.clone();
+        bases.texts.keep_renames(&other.texts).then(|| bases.placed())
+    }
+
+    /// Whether a file that was here is not where it was said to be.
+    pub fn may_be_renamed(&self) -> bool {
+        self.texts.files().any(|file| self.path(file).is_some_and(|path| !path.is_file())) || !self.texts.renames_hold()
+    }
+
     /// With the lines placed in the files of the disk.
     fn placed(mut self) -> Self {
         let files: Vec<FileId> = self.texts.files().collect();
@@ -77,7 +113,8 @@ impl Bases {
 
     /// The file of the profile that a path is, renamed since or not.
     pub fn file_at(&self, path: &Path) -> Option<FileId> {
-        self.texts.file_at(path).or_else(|| self.loaded.sources.file_at(path))
+        let here = || self.loaded.sources.file_at(path).filter(|file| self.texts.renamed(*file).is_none());
+        self.texts.file_at(path).or_else(here)
     }
 
     /// Where a file is on this machine.

@@ -1,7 +1,7 @@
 //! `heatline annotate`: the source text with costs beside the lines.
 
 use super::options::{self, Format, ProfileArgs, number};
-use super::output::{CostJson, colour, csv_cell, print, print_json, printable, printable_path};
+use super::output::{CostJson, colour, csv_cell, from_here, print, print_json, printable, printable_path};
 use super::placed::Placed;
 use super::report::write_heading;
 use super::session::Session;
@@ -121,6 +121,8 @@ struct Source<'a> {
     /// Lines are not placed: so little is left of the text.
     too_different: Option<f64>,
     verified: bool,
+    /// Where it was when it was built, if it was renamed since.
+    before: Option<PathBuf>,
 }
 
 /// A line with cost and where it is.
@@ -152,6 +154,7 @@ impl<'a> Source<'a> {
             lines,
             too_different: placed.too_different(id),
             verified: base.is_some_and(BaseText::is_verified),
+            before: placed.bases().texts.renamed_from(id).map(Path::to_owned),
             path,
         }
     }
@@ -298,6 +301,10 @@ impl Paint {
     fn remark(&self, out: &mut dyn Write, session: &Session, source: &Source<'_>) -> io::Result<()> {
         let changed = source.lines.iter().any(|line| matches!(line.placement, Placement::Moved | Placement::Changed));
         let (percent, count) = source.gone();
+        if let Some(before) = &source.before {
+            let before = from_here(&before.to_string_lossy());
+            writeln!(out, "  (renamed since: it was {})", printable(&before))?;
+        }
         match &source.path {
             None => writeln!(out, "  (not here any more: this is the text that was profiled)")?,
             Some(path) if !source.verified && is_newer(path, &session.loaded.path) => {

@@ -54,6 +54,10 @@ pub enum Order {
     Bases(Arc<Bases>),
     /// The places of lines in open documents may be others.
     Placed,
+    /// Files or folders were renamed in the editor, links resolved.
+    Renamed(Vec<(PathBuf, PathBuf)>),
+    /// A file was opened that is none of the profile; it may be one by another name.
+    LookForRenames,
 }
 
 /// Which profile is wanted.
@@ -190,6 +194,8 @@ impl Keeper {
             Order::Changed => self.touched = true,
             Order::Bases(bases) => self.take_bases(bases).await,
             Order::Placed => self.tell_again().await,
+            Order::Renamed(renames) => self.renamed(renames).await,
+            Order::LookForRenames => self.place_anew(found_again),
         }
     }
 
@@ -322,6 +328,11 @@ impl Keeper {
         if !self.shown.as_ref().is_some_and(is_of_shown) {
             return;
         }
+        // What took long does not know what was renamed meanwhile.
+        let bases = match self.shared.lock().bases.as_ref().and_then(|before| bases.with_renames_of(before)) {
+            Some(with_renames) => Arc::new(with_renames),
+            None => bases,
+        };
         let is_other = self.shared.lock().take_bases(bases);
         if is_other {
             self.shared.refresh_editors();
@@ -331,10 +342,28 @@ impl Keeper {
 
     /// Places lines anew in sources that have changed on the disk.
     fn look_at_sources(&self, paths: Vec<PathBuf>) {
+        self.place_anew(move |bases| {
+            let changed = bases.after_changes(&paths)?;
+            Some(found_again(&changed).unwrap_or(changed))
+        });
+    }
+
+    /// Follows what was renamed in the editor, one after the other.
+    async fn renamed(&mut self, renames: Vec<(PathBuf, PathBuf)>) {
+        let Some(bases) = self.shared.lock().bases.clone() else { return };
+        let placing = tokio::task::spawn_blocking(move || bases.after_renames(&renames));
+        if let Ok(Some(bases)) = placing.await {
+            self.take_bases(Arc::new(bases)).await;
+        }
+    }
+
+    /// Places lines anew, on a thread of its own.
+    fn place_anew(&self, place: impl FnOnce(&Bases) -> Option<Bases> + Send + 'static) {
         let Some(bases) = self.shared.lock().bases.clone() else { return };
         let orders = self.own_orders.clone();
         tokio::task::spawn_blocking(move || {
-            if let Some(bases) = bases.after_changes(&paths) {
+            if let Some(bases) = place(&bases) {
+                // Fails only when the session has ended.
                 let _ = orders.send(Order::Bases(Arc::new(bases)));
             }
         });
@@ -563,11 +592,21 @@ impl Keeper {
                     sources.push(file);
                 }
             }
-            let sources = sources.into_iter().filter_map(|file| shown.kept.loaded.sources.path(file));
-            files.extend(sources.map(Path::to_owned).filter(|path| in_workspace(&path)));
+            let bases = self.shared.lock().bases.clone();
+            let paths = |file: FileId| {
+                let renamed = bases.as_ref().and_then(|bases| bases.texts.renamed(file));
+                [shown.kept.loaded.sources.path(file), renamed].into_iter().flatten().map(Path::to_owned).collect()
+            };
+            let sources = sources.into_iter().flat_map(|file| -> Vec<PathBuf> { paths(file) });
+            files.extend(sources.filter(|path| in_workspace(&path)));
         }
         self.watching.set(files);
     }
+}
+
+/// What becomes of places if files are not where they were said to be.
+fn found_again(bases: &Bases) -> Option<Bases> {
+    if bases.may_be_renamed() { bases.with_renames(&AtomicBool::new(false)) } else { None }
 }
 
 /// Waits a little for the end of a progress that was shown.

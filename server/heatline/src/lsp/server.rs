@@ -16,6 +16,7 @@ use super::status::Status;
 use super::text::{Place, Text};
 use super::transport::Methods;
 use super::uri;
+use crate::base_text;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,7 @@ use tower_lsp::ls_types::{
     CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, DidChangeConfigurationParams,
     DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover,
-    HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, Position, Range,
+    HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, Position, Range, RenameFilesParams,
     WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer, LspService};
@@ -201,6 +202,11 @@ impl LanguageServer for Server {
         let mut state = self.shared.lock();
         state.documents.insert(key.clone(), document);
         state.follow(&key);
+        let is_unknown = state.documents.get(&key).is_some_and(|document| document.profiled.is_none());
+        drop(state);
+        if is_unknown {
+            self.order(Order::LookForRenames);
+        }
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
@@ -241,6 +247,12 @@ impl LanguageServer for Server {
         state.roots.extend(paths(&params.event.added));
         drop(state);
         self.order(Order::Roots);
+    }
+
+    async fn did_rename_files(&self, params: RenameFilesParams) {
+        let path = |text: &str| Some(base_text::resolved(&uri::to_path(&text.parse().ok()?)?));
+        let renames = params.files.iter().filter_map(|file| Some((path(&file.old_uri)?, path(&file.new_uri)?)));
+        self.order(Order::Renamed(renames.collect()));
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {

@@ -164,8 +164,10 @@ impl State {
 
 fn file_of(shown: Option<&Shown>, bases: Option<&Bases>, document: &Document) -> Option<FileId> {
     let path = document.path.as_ref()?;
-    let found = shown?.kept.loaded.sources.file_at(path);
-    found.or_else(|| bases?.texts.file_at(path))
+    match bases {
+        Some(bases) => bases.file_at(path),
+        None => shown?.kept.loaded.sources.file_at(path),
+    }
 }
 
 /// The lines of what is shown in a document.

@@ -6,9 +6,10 @@ use crate::lsp::text::Encoding;
 use crate::lsp::uri;
 use std::path::PathBuf;
 use tower_lsp::ls_types::{
-    CallHierarchyServerCapability, CodeLensOptions, ExecuteCommandOptions, HoverProviderCapability, InitializeParams,
-    InitializeResult, OneOf, ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    CallHierarchyServerCapability, CodeLensOptions, ExecuteCommandOptions, FileOperationFilter, FileOperationPattern,
+    FileOperationRegistrationOptions, HoverProviderCapability, InitializeParams, InitializeResult, OneOf,
+    ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    WorkspaceFileOperationsServerCapabilities, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
 /// The answer.
@@ -20,6 +21,10 @@ pub fn answer(encoding: Encoding) -> InitializeResult {
     };
     let folders =
         WorkspaceFoldersServerCapabilities { supported: Some(true), change_notifications: Some(OneOf::Left(true)) };
+    let operations = WorkspaceFileOperationsServerCapabilities {
+        did_rename: Some(FileOperationRegistrationOptions { filters: vec![any_file()] }),
+        ..WorkspaceFileOperationsServerCapabilities::default()
+    };
     let commands =
         ExecuteCommandOptions { commands: COMMANDS.map(String::from).into(), ..ExecuteCommandOptions::default() };
     InitializeResult {
@@ -31,7 +36,10 @@ pub fn answer(encoding: Encoding) -> InitializeResult {
             hover_provider: Some(HoverProviderCapability::Simple(true)),
             call_hierarchy_provider: Some(CallHierarchyServerCapability::Simple(true)),
             execute_command_provider: Some(commands),
-            workspace: Some(WorkspaceServerCapabilities { workspace_folders: Some(folders), file_operations: None }),
+            workspace: Some(WorkspaceServerCapabilities {
+                workspace_folders: Some(folders),
+                file_operations: Some(operations),
+            }),
             ..ServerCapabilities::default()
         },
         server_info: Some(ServerInfo {
@@ -40,6 +48,12 @@ pub fn answer(encoding: Encoding) -> InitializeResult {
         }),
         ..InitializeResult::default()
     }
+}
+
+/// Files and folders wherever they are.
+fn any_file() -> FileOperationFilter {
+    let pattern = FileOperationPattern { glob: "**/*".into(), matches: None, options: None };
+    FileOperationFilter { scheme: Some("file".into()), pattern }
 }
 
 /// The workspace folders, or the one root of older clients.
