@@ -136,7 +136,9 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     }
     let profile = Arc::new(profile);
     let addresses = Addresses::of(&profile);
-    let (symbols, found) = resolve(&profile, &addresses, &search, options.symbols_only, &mut problems, monitor)?;
+    let kernel = kernel_symbols(&search, &profile, &paths, &mut problems)?;
+    let (symbols, found) =
+        resolve(&profile, &addresses, &search, kernel, options.symbols_only, &mut problems, monitor)?;
     let model = Arc::new(Model::build(profile, addresses, symbols));
     monitor.progress(Phase::Sources, 0, 1)?;
     let places = SourcePaths {
@@ -219,11 +221,36 @@ pub fn read_profile(path: &Path, options: &ReadOptions, monitor: &dyn LoadMonito
     profile.with_context(name)
 }
 
+/// The names of kernel functions that were given, else those that uftrace copied into its directory.
+fn kernel_symbols(
+    search: &SearchPaths,
+    profile: &Profile,
+    paths: &[PathBuf],
+    problems: &mut Problems,
+) -> anyhow::Result<Option<KernelSymbols>> {
+    if let Some(path) = &search.kallsyms {
+        return KernelSymbols::read(path).map(Some);
+    }
+    let has_kernel = profile.modules.iter().any(|module| module.kind == ModuleKind::Kernel);
+    if profile.kind != ProfileKind::Uftrace || !has_kernel {
+        return Ok(None);
+    }
+    let mut copies = paths.iter().map(|path| path.join("kallsyms")).filter(|path| path.is_file());
+    Ok(copies.find_map(|path| match KernelSymbols::read(&path) {
+        Ok(symbols) => Some(symbols),
+        Err(error) => {
+            problems.add("damaged-record", 1, None, format!("{error:#}; or name a copy with --kallsyms"));
+            None
+        }
+    }))
+}
+
 /// Resolves the addresses of all modules.
 fn resolve(
     profile: &Profile,
     addresses: &Addresses,
     search: &SearchPaths,
+    kernel: Option<KernelSymbols>,
     symbols_only: bool,
     problems: &mut Problems,
     monitor: &dyn LoadMonitor,
@@ -231,7 +258,6 @@ fn resolve(
     let mut symbols = Vec::with_capacity(profile.modules.len());
     let mut all = Vec::with_capacity(profile.modules.len());
     let mut done = 0;
-    let kernel = search.kallsyms.as_deref().map(KernelSymbols::read).transpose()?;
     for (id, module) in (0..).map(ModuleId).zip(&profile.modules) {
         let all_wanted = addresses.of_module(id);
         let recorded = profile.symbolization.as_ref().and_then(|said| Recorded::look_up(said, id, all_wanted));

@@ -9,6 +9,9 @@ use heatline_profile::{
 };
 use rustc_hash::FxHashMap;
 
+/// Where the addresses of the kernel begin.
+const KERNEL: u64 = 1 << 63;
+
 /// The profile of what was read. Without scheduling nothing is known of waiting, nor of time without it.
 pub(super) fn profile(reading: Reading<'_>, mut modules: Modules, has_scheduling: bool) -> Profile {
     let mut profile = Profile::new(ProfileKind::Uftrace);
@@ -58,7 +61,11 @@ fn add_stacks(
         }
         let session = sessions.get(node.parent as usize).copied().unwrap_or(UNTOLD);
         let parent = stacks.get(node.parent as usize).copied().flatten();
-        let found = if node.address == UNTOLD { None } else { find(session, node.address) };
+        let found = match node.address {
+            UNTOLD => None,
+            address if address >= KERNEL => Some((modules.kernel(), ModuleAddress(address))),
+            address => find(session, address),
+        };
         let (module, address) = found.unwrap_or_else(|| {
             (modules.unknown(), ModuleAddress(if node.address == UNTOLD { 0 } else { node.address }))
         });

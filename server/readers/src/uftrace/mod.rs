@@ -2,17 +2,21 @@
 //!
 //! A directory holds `info` (how it was recorded), `task.txt` (programs, processes, threads), `sid-….map` (what was mapped
 //! where), `<tid>.dat` (entries of and returns from functions, per thread) and, unless that was turned off,
-//! `perf-cpu<n>.dat` (when threads were switched out and in). The format is that of uftrace's own reader.
+//! `perf-cpu<n>.dat` (when threads were switched out and in). Where functions of the kernel were traced, there are
+//! `kernel_header`, `kernel-cpu<n>.dat` and `kallsyms`; where other programs had something to say, `extern.dat`. Images
+//! have `<image>.sym` (names) and `<image>.dbg` (lines). The format is that of uftrace's own reader.
 //!
 //! Times are measured, not sampled: the moments of entries, returns and switches cut each thread's time into intervals,
 //! and each interval is added to the stack that was there. Reading is streaming, so memory follows the number of different
-//! call paths. Records of the kernel's functions are not read; their time belongs to the function that called the kernel.
+//! call paths. Functions of the kernel lie above the function that called it.
 
 mod ahead;
 mod calls;
 mod expected;
 mod fold;
+mod in_kernel;
 mod info;
+mod kernel;
 mod names;
 mod plain;
 mod reading;
@@ -30,6 +34,7 @@ pub use calls::{CallEdge, Placing, call_edges, calls_over, place_calls};
 use crate::{Folder, ReadOptions};
 use heatline_profile::{Cancelled, Identity, Monitor, Problems, Profile};
 use info::Info;
+use kernel::Layout;
 use reading::Reading;
 use spaces::{Modules, Space};
 use std::io::{self, Read};
@@ -93,13 +98,14 @@ pub fn read_folder(folder: &dyn Folder, options: &ReadOptions, monitor: &dyn Mon
     report::tasks(&tasks, &mut problems);
     let mut modules = Modules::default();
     let spaces = read_spaces(folder, &names, &info, &tasks, &mut modules, &mut problems);
-    let mut switches = Switches::open(folder, &names, info.order);
+    let layout = kernel_layout(folder, &names, &info, &mut problems);
+    let mut switches = Switches::open(folder, &names, info.order, layout);
     let mut reading = Reading::new(options, &tasks, &spaces, info.order);
     reading.open_threads(folder, &names, &info, &mut problems)?;
     reading.read(folder, &mut switches, monitor)?;
     report::counts(&reading, &mut problems);
     report::switches(&switches, &info, &mut problems);
-    let has_scheduling = switches.is_present() && (switches.any || !info.without_scheduling());
+    let has_scheduling = switches.is_present && (switches.any || !info.without_scheduling());
     let mut profile = fold::profile(reading, modules, has_scheduling);
     profile.recording = heatline_profile::Recording { duration_ns: profile.recording.duration_ns, ..info.recording };
     problems.append(&profile.problems);
@@ -119,6 +125,21 @@ fn read_text(folder: &dyn Folder, member: &str, problems: &mut Problems) -> Opti
             None
         }
     }
+}
+
+/// How the records of the kernel's functions are laid out, where there are any that can be read.
+fn kernel_layout(folder: &dyn Folder, names: &[String], info: &Info, problems: &mut Problems) -> Option<Layout> {
+    let has_files = names.iter().any(|name| switches::is_of_processor(name, switches::FUNCTIONS));
+    if !has_files {
+        report::no_kernel_functions(info, problems);
+        return None;
+    }
+    let bytes = read_text(folder, kernel::HEADER_MEMBER, problems)?;
+    let layout = Layout::parse(&bytes);
+    if layout.is_none() {
+        report::kernel_header(problems);
+    }
+    layout
 }
 
 /// What was mapped in each session, in the order of [`Tasks::sessions`]; without sessions what the only map says.

@@ -15,6 +15,7 @@ pub(super) fn missing(member: &str, error: &io::Error, problems: &mut Problems) 
     let lost = match member {
         "info" => "it says how the recording was made",
         "task.txt" => "without it threads are not told apart by process, nor addresses by program",
+        "kernel_header" => "without it the functions of the kernel are not shown",
         _ if member.ends_with(".map") => "without it the functions of a program have no names",
         _ => "its calls are missing",
     };
@@ -53,10 +54,20 @@ pub(super) fn info(info: &Info, problems: &mut Problems) {
         let message = "the recorder did not finish info; what was written is shown, end uftrace record with Ctrl-C and wait for it";
         problems.add("unclosed", 1, None, message);
     }
+}
+
+pub(super) fn no_kernel_functions(info: &Info, problems: &mut Problems) {
     if info.has_kernel {
-        let message = "functions of the kernel were traced but are not read; their time belongs to the functions that called the kernel";
-        problems.add("kernel-functions", 1, None, message);
+        let message = "functions of the kernel were traced, but the files with them (kernel-cpu<n>.dat) are missing; their time \
+                       belongs to the functions that called the kernel, copy them too";
+        problems.add("missing-file", 1, None, message);
     }
+}
+
+pub(super) fn kernel_header(problems: &mut Problems) {
+    let message = "kernel_header is damaged: expected the page size, the byte order and the formats of events/header_page, \
+                   funcgraph_entry and funcgraph_exit; functions of the kernel are not shown, copy or record it anew";
+    problems.add("damaged-record", 1, None, message);
 }
 
 pub(super) fn tasks(tasks: &Tasks, problems: &mut Problems) {
@@ -123,6 +134,24 @@ pub(super) fn switches(switches: &Switches<'_>, info: &Info, problems: &mut Prob
         let message = "files of perf events (perf-cpu<n>.dat) are cut or damaged; some waiting is counted as running, copy or record them anew";
         problems.add("truncated", switches.damaged, None, message);
     }
+    let functions = switches.function_counts();
+    let notes: [(&str, u64, &str); 3] = [
+        (
+            "lost-samples",
+            functions.lost,
+            "the kernel could not keep up and lost records of its functions; their calls are missing and some end late, record \
+             with a larger buffer (-b) or fewer functions (-K, -D)",
+        ),
+        ("skipped-events", functions.others, "events of the kernel are not shown; of its records only functions are"),
+        (
+            "truncated",
+            functions.damaged,
+            "files of the kernel's functions (kernel-cpu<n>.dat) are cut or damaged; what can be told is shown, copy or record them anew",
+        ),
+    ];
+    for (kind, count, message) in notes.into_iter().filter(|(_, count, _)| *count > 0) {
+        problems.add(kind, count, None, message);
+    }
     if switches.dropped > 0 {
         problems.add(
             "too-many-files",
@@ -131,7 +160,7 @@ pub(super) fn switches(switches: &Switches<'_>, info: &Info, problems: &mut Prob
             "only the first 1024 files of perf events are read",
         );
     }
-    if info.has_events == Some(true) && !switches.is_present() {
+    if info.has_events == Some(true) && !switches.is_present {
         let message = "scheduling was recorded, but the files with it (perf-cpu<n>.dat) are missing; only elapsed times are known, copy them too";
         problems.add("missing-file", 1, None, message);
     }

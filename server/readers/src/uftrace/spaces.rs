@@ -17,6 +17,7 @@ const LONGEST_LIBRARY: u64 = 1 << 30;
 pub(super) struct Modules {
     pub all: Vec<Module>,
     unknown: Option<ModuleId>,
+    kernel: Option<ModuleId>,
 }
 
 impl Modules {
@@ -36,15 +37,23 @@ impl Modules {
 
     /// The module of code that no image holds.
     pub fn unknown(&mut self) -> ModuleId {
-        *self.unknown.get_or_insert_with(|| {
-            self.all.push(Module {
-                path: "[unknown]".into(),
-                kind: ModuleKind::Unmapped,
-                identity: None,
-                space: AddressSpace::Avma,
-            });
-            ModuleId(self.all.len() as u32 - 1)
+        self.unknown.unwrap_or_else(|| {
+            let id = self.add_nameless("[unknown]", ModuleKind::Unmapped);
+            *self.unknown.insert(id)
         })
+    }
+
+    /// The module of the kernel.
+    pub fn kernel(&mut self) -> ModuleId {
+        self.kernel.unwrap_or_else(|| {
+            let id = self.add_nameless("[kernel.kallsyms]", ModuleKind::Kernel);
+            *self.kernel.insert(id)
+        })
+    }
+
+    fn add_nameless(&mut self, path: &str, kind: ModuleKind) -> ModuleId {
+        self.all.push(Module { path: path.into(), kind, identity: None, space: AddressSpace::Avma });
+        ModuleId(self.all.len() as u32 - 1)
     }
 }
 

@@ -6,7 +6,7 @@
 use super::plain::Plain;
 use super::records::{Kind, RECORD, Record, Records};
 use super::spaces::Space;
-use super::switches::Switch;
+use super::switches::{Change, Moment};
 use super::tree::{CallTree, Cells, NO_NODE, NodeId, UNTOLD};
 use rustc_hash::FxHashMap;
 use std::io;
@@ -42,10 +42,12 @@ pub(super) struct Thread {
     /// When the process starts another program.
     pub session_ends: u64,
     root: NodeId,
-    stack: Vec<Frame>,
-    last: Option<u64>,
+    pub stack: Vec<Frame>,
+    /// How many of the innermost functions are the kernel's.
+    pub in_kernel: usize,
+    pub last: Option<u64>,
     /// Records were lost behind `last`, so nothing is known of the time up to the next.
-    lost: bool,
+    pub lost: bool,
     switched_out: bool,
     /// Where its next record is in its file.
     pub position: u64,
@@ -62,6 +64,7 @@ impl Thread {
             session_ends: 0,
             root: NO_NODE,
             stack: Vec::new(),
+            in_kernel: 0,
             last: None,
             lost: false,
             switched_out: false,
@@ -124,7 +127,7 @@ impl Walk<'_> {
         &mut self,
         thread: &mut Thread,
         records: &mut Records<'_>,
-        switches: &mut &[Switch],
+        switches: &mut &[Moment],
         until: u64,
         pid: i32,
         space: Option<&Space>,
@@ -163,6 +166,11 @@ impl Walk<'_> {
                 next_switch = switches.first().map_or(u64::MAX, |switch| switch.time);
             }
             records.advance(RECORD);
+            if thread.in_kernel > 0 && matches!(record.kind(), Kind::Entry | Kind::Exit) {
+                // Code outside of the kernel runs, so the kernel has been left, even if nothing says so.
+                self.interval(thread, time);
+                self.leave_to(thread, thread.stack.len() - thread.in_kernel);
+            }
             match record.kind() {
                 Kind::Entry => self.entry(thread, time, record.depth(), record.address(), pid),
                 Kind::Exit => self.exit(thread, time, record.depth(), record.address()),
@@ -303,13 +311,18 @@ impl Walk<'_> {
     }
 
     /// Leaves all switches up to a moment behind.
-    pub fn switch_until(&mut self, thread: &mut Thread, switches: &mut &[Switch], until: u64) {
+    pub fn switch_until(&mut self, thread: &mut Thread, switches: &mut &[Moment], until: u64) {
         while let Some((switch, rest)) = switches.split_first().filter(|(switch, _)| switch.time <= until) {
             *switches = rest;
             if thread.last.is_some() {
                 self.interval(thread, switch.time);
             }
-            thread.switched_out = switch.out;
+            match switch.what {
+                Change::Out => thread.switched_out = true,
+                Change::In => thread.switched_out = false,
+                Change::Enter { function, depth } => self.enter_kernel(thread, function, depth),
+                Change::Leave { function, depth } => self.leave_kernel(thread, function, depth),
+            }
         }
     }
 
@@ -387,14 +400,15 @@ impl Walk<'_> {
         self.leave(thread);
     }
 
-    fn top(&self, thread: &Thread) -> NodeId {
+    pub fn top(&self, thread: &Thread) -> NodeId {
         thread.stack.last().map_or(thread.root, |frame| frame.node)
     }
 
     /// The innermost function returns now, or is seen for the last time.
     #[inline]
-    fn leave(&mut self, thread: &mut Thread) {
+    pub fn leave(&mut self, thread: &mut Thread) {
         let Some(frame) = thread.stack.pop() else { return };
+        thread.in_kernel = thread.in_kernel.saturating_sub(1);
         let now = thread.last.unwrap_or(frame.entered);
         if let Some(ns) = self.counted(frame.entered.min(now), now) {
             self.cells.at(frame.node).calls.add_call(ns);

@@ -3,6 +3,7 @@
 
 mod damage;
 mod invariants;
+mod kernel;
 mod measured;
 mod writer;
 

@@ -132,3 +132,98 @@ pub fn switches(all: &[(u64, i32, bool)]) -> Vec<u8> {
     };
     all.iter().flat_map(record).collect()
 }
+
+/// Moments of functions of the kernel on one processor: time, thread, whether it is entered, function, depth.
+pub type KernelMoment = (u64, i32, bool, u64, i32);
+
+/// Bytes of a page of the kernel's trace buffers.
+const PAGE: usize = 4096;
+
+/// What `kernel_header` says of pages as [`kernel_pages`] makes them.
+pub fn kernel_header() -> Vec<u8> {
+    let fields = |all: &[(&str, usize, usize)]| -> String {
+        let line = |(name, at, size): &(&str, usize, usize)| {
+            format!("\tfield:{name};\toffset:{at};\tsize:{size};\tsigned:0;\n")
+        };
+        all.iter().map(line).collect()
+    };
+    let common = [
+        ("unsigned short common_type", 0, 2),
+        ("unsigned char common_flags", 2, 1),
+        ("unsigned char common_preempt_count", 3, 1),
+        ("int common_pid", 4, 4),
+    ];
+    let event = |name: &str, id: u64, own: &[(&str, usize, usize)]| {
+        format!("name: {name}\nID: {id}\nformat:\n{}\n{}\nprint fmt: \"\"\n", fields(&common), fields(own))
+    };
+    let page =
+        fields(&[("u64 timestamp", 0, 8), ("local_t commit", 8, 8), ("int overwrite", 8, 1), ("char data", 16, 4080)]);
+    let entry = event("funcgraph_entry", 11, &[("unsigned long func", 8, 8), ("int depth", 16, 4)]);
+    let exit = event(
+        "funcgraph_exit",
+        10,
+        &[("unsigned long func", 8, 8), ("unsigned long long calltime", 16, 8), ("int depth", 32, 4)],
+    );
+    let other = event("sched_wakeup", 300, &[("pid_t pid", 8, 4)]);
+    let mut header = String::from("PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\n");
+    for (name, text) in [
+        ("events/header_page", &page),
+        ("events/ftrace/funcgraph_entry/format", &entry),
+        ("events/ftrace/funcgraph_exit/format", &exit),
+        ("events/sched/sched_wakeup/format", &other),
+    ] {
+        header += &format!("TRACEFS: {name}: {}\n{text}", text.len());
+    }
+    header.into_bytes()
+}
+
+fn kernel_record(&(_, tid, enters, function, depth): &KernelMoment) -> Vec<u8> {
+    let mut record = if enters { 11u32 } else { 10 }.to_le_bytes().to_vec();
+    record.extend(tid.to_le_bytes());
+    record.extend(function.to_le_bytes());
+    record.resize(if enters { 16 } else { 32 }, 0);
+    record.extend(depth.to_le_bytes());
+    record
+}
+
+/// An event as the kernel's buffers hold it, so much later than the one before.
+pub fn kernel_event(since: u64, record: &[u8]) -> Vec<u8> {
+    let mut event = Vec::new();
+    if since >> 27 > 0 {
+        event.extend((30 | (since as u32 & 0x7ff_ffff) << 5).to_le_bytes());
+        event.extend(((since >> 27) as u32).to_le_bytes());
+    }
+    let since = if since >> 27 > 0 { 0 } else { since as u32 };
+    event.extend((record.len() as u32 / 4 | since << 5).to_le_bytes());
+    event.extend(record);
+    event
+}
+
+/// Pages of events: the whole time of the first, the words that each page has beside its length, the events.
+pub fn kernel_page(time: u64, flags: u64, events: &[u8]) -> Vec<u8> {
+    let mut page = time.to_le_bytes().to_vec();
+    page.extend((events.len() as u64 | flags).to_le_bytes());
+    page.extend(events);
+    page.resize(PAGE, 0);
+    page
+}
+
+/// The pages of one processor.
+pub fn kernel_pages(moments: &[KernelMoment]) -> Vec<u8> {
+    let (mut pages, mut events) = (Vec::new(), Vec::new());
+    let (mut start, mut last) = (0, 0);
+    for moment in moments {
+        let record = kernel_record(moment);
+        if events.is_empty() || events.len() + record.len() + 12 > PAGE - 16 {
+            if !events.is_empty() {
+                pages.extend(kernel_page(start, 0, &events));
+            }
+            events.clear();
+            (start, last) = (moment.0, moment.0);
+        }
+        events.extend(kernel_event(moment.0 - last, &record));
+        last = moment.0;
+    }
+    pages.extend(kernel_page(start, 0, &events));
+    pages
+}
