@@ -339,3 +339,26 @@ fn names_come_from_the_recording_where_the_program_is_gone() {
     assert_eq!(after["middle"].calls, before["middle"].calls);
     assert_eq!(after["main"].elapsed, before["main"].elapsed);
 }
+
+/// With `--srcline` the recorder also wrote down where functions are; that is enough for lines where the program is gone.
+#[test]
+fn places_come_from_the_recording_where_the_program_is_gone() {
+    let traced = Traced::new();
+    traced.compile("mixed.c", MIXED, "mixed", &["-pg"]);
+    let recording = traced.record("uftrace.data", &["--srcline"], &["./mixed"]);
+    let lines = |document: &Value| {
+        let rows = document["rows"].as_array().unwrap().iter().filter(|row| row["module"] == "mixed");
+        rows.map(|row| (row["function"].clone(), row["line"].clone())).filter(|(_, line)| !line.is_null()).collect()
+    };
+    let before: BTreeMap<String, Value> = named(lines(&report(&recording, &[])));
+    std::fs::remove_file(traced.folder.path().join("mixed")).unwrap();
+    let after = named(lines(&report(&recording, &[])));
+    assert!(before.len() >= 7 && before == after, "{before:?} {after:?}");
+    let lines = report(&recording, &["--by", "line"]);
+    let row = lines["rows"].as_array().unwrap().iter().find(|row| row["function"] == "nap").unwrap();
+    assert_eq!(row["line"], line_of(MIXED, "void nap(void)"));
+}
+
+fn named(rows: Vec<(Value, Value)>) -> BTreeMap<String, Value> {
+    rows.into_iter().map(|(name, line)| (name.as_str().unwrap().to_owned(), line)).collect()
+}

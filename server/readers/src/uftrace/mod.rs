@@ -17,6 +17,7 @@ mod fold;
 mod in_kernel;
 mod info;
 mod kernel;
+mod messages;
 mod names;
 mod plain;
 mod reading;
@@ -105,6 +106,7 @@ pub fn read_folder(folder: &dyn Folder, options: &ReadOptions, monitor: &dyn Mon
     reading.read(folder, &mut switches, monitor)?;
     report::counts(&reading, &mut problems);
     report::switches(&switches, &info, &mut problems);
+    report::messages(messages::count(folder, &names), &mut problems);
     let has_scheduling = switches.is_present && (switches.any || !info.without_scheduling());
     let mut profile = fold::profile(reading, modules, has_scheduling);
     profile.recording = heatline_profile::Recording { duration_ns: profile.recording.duration_ns, ..info.recording };

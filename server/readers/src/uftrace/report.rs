@@ -15,6 +15,7 @@ pub(super) fn missing(member: &str, error: &io::Error, problems: &mut Problems) 
     let lost = match member {
         "info" => "it says how the recording was made",
         "task.txt" => "without it threads are not told apart by process, nor addresses by program",
+        "extern.dat" => "messages of other programs are missing",
         "kernel_header" => "without it the functions of the kernel are not shown",
         _ if member.ends_with(".map") => "without it the functions of a program have no names",
         _ => "its calls are missing",
@@ -163,5 +164,17 @@ pub(super) fn switches(switches: &Switches<'_>, info: &Info, problems: &mut Prob
     if info.has_events == Some(true) && !switches.is_present {
         let message = "scheduling was recorded, but the files with it (perf-cpu<n>.dat) are missing; only elapsed times are known, copy them too";
         problems.add("missing-file", 1, None, message);
+    }
+}
+
+pub(super) fn messages(found: io::Result<u64>, problems: &mut Problems) {
+    match found {
+        Ok(0) => {}
+        Ok(count) => {
+            let message =
+                "messages of other programs (extern.dat) are not shown; 'uftrace replay' shows them between the calls";
+            problems.add("skipped-messages", count, None, message);
+        }
+        Err(error) => missing("extern.dat", &error, problems),
     }
 }

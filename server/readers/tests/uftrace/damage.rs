@@ -1,8 +1,10 @@
 //! What is there is shown, what is missing is named.
 
-use super::writer::{Members, Records, recording, switches};
+use super::writer::{Members, Records, kernel_header, kernel_pages, recording, switches};
 use super::{problems, read, read_with};
+use heatline_profile::RecordedFileId;
 use heatline_readers::{ReadOptions, recognise_folder};
+use std::num::NonZeroU32;
 
 const MAIN: u64 = 0x100;
 const A: u64 = 0x200;
@@ -20,6 +22,21 @@ fn whole() -> Members {
     };
     let mut members = recording(&[(10, busy(1000)), (11, busy(1050))]);
     members.0.insert("perf-cpu0.dat".into(), switches(&[(1004, 10, true), (1006, 10, false), (1100, 11, true)]));
+    let system_call = |n: u64| [(1050 + 20 * n, 10, true, 1 << 63, 0), (1059 + 20 * n, 10, false, 1 << 63, 0)];
+    let moments: Vec<_> = (0..8).flat_map(system_call).collect();
+    let mut pages = kernel_pages(&moments);
+    // What lies behind the events of a page says nothing.
+    pages.truncate(600);
+    members.0.insert("kernel-cpu0.dat".into(), pages);
+    for (name, text) in [
+        ("kernel_header", String::from_utf8(kernel_header()).unwrap()),
+        ("extern.dat", "# moments\n0.000001003 begin\n\n0.000001200 end\n0.5\n".into()),
+        ("app.sym", "# path name: /bin/app\n0000000000000100 T main\n0000000000000200 T a\n".into()),
+        ("app.dbg", "# path name: /bin/app\nF: 100 main\nL: 7 app.c\nR: @retval\nF: 200 a\nL: 3 app.c\n".into()),
+    ] {
+        members.0.insert(name.into(), text.into_bytes());
+    }
+    members.0.get_mut("info").unwrap()[16] |= 4;
     members
 }
 
@@ -56,6 +73,8 @@ fn what_is_missing_is_named() {
         ("sid-aa.map", "sid-aa.map"),
         ("10.dat", "10.dat"),
         ("perf-cpu0.dat", "perf-cpu<n>.dat"),
+        ("kernel_header", "kernel_header"),
+        ("kernel-cpu0.dat", "kernel-cpu<n>.dat"),
     ] {
         let mut members = whole();
         members.0.remove(missing);
@@ -116,4 +135,32 @@ fn a_record_that_is_none_is_skipped_and_the_rest_is_read() {
     let (before, after) = (elapsed(&members).unwrap(), elapsed(&damaged).unwrap());
     assert!(after > before * 8 / 10, "{after} of {before}");
     assert!(problems(&read(&damaged)).iter().any(|(kind, _)| *kind == "damaged-record"));
+}
+
+#[test]
+fn messages_of_other_programs_are_counted() {
+    assert!(problems(&read(&whole())).contains(&("skipped-messages", 2)));
+}
+
+/// Of two images with one name each has its own names and places, which its members say in their first lines.
+#[test]
+fn names_and_places_are_those_of_the_image() {
+    let said = |members: &Members| {
+        let profile = read(members);
+        let said = profile.symbolization.as_ref()?;
+        let file = |id: RecordedFileId| said.files[id.0 as usize].path.as_str();
+        let function = said.functions.iter().find(|function| function.name == "main")?;
+        Some(format!("{}:{}", function.file.map_or("?", file), function.line.map_or(0, NonZeroU32::get)))
+    };
+    let mut members = whole();
+    assert_eq!(said(&members).as_deref(), Some("app.c:7"));
+    let of_another = "# path name: /bin/other/app\n0000000000000100 T other\n";
+    members.0.insert("app-00fe.sym".into(), of_another.into());
+    assert_eq!(said(&members).as_deref(), Some("app.c:7"));
+    let another_build = "# path name: /bin/app\n# build-id: 0102\nF: 100 main\nL: 70 app.c\n";
+    members.0.insert("app.dbg".into(), another_build.into());
+    assert_eq!(said(&members).as_deref(), Some("?:0"));
+    let with_number = "# path name: /bin/app\n# build-id: 00ff\nF: 100 main\nL: 8 sub/app.c\n";
+    members.0.insert("app-00ff.dbg".into(), with_number.into());
+    assert_eq!(said(&members).as_deref(), Some("sub/app.c:8"));
 }
