@@ -9,7 +9,7 @@
 //!
 //! The layout is that of the kernel's `include/linux/ring_buffer.h` and `Documentation/trace/ring-buffer-design`.
 
-use super::switches::{Change, Moment};
+use super::switches::{Change, Notice};
 use crate::ReadSeek;
 use crate::perf_data::bytes::Order;
 use std::io;
@@ -152,7 +152,7 @@ fn format(text: &str) -> Option<Format> {
     })
 }
 
-/// The field of a name: `	field:unsigned long func;	offset:8;	size:8;	signed:0;`.
+/// The field of a name, of a line such as `field:unsigned long func; offset:8; size:8; signed:0;`.
 fn field(text: &str, name: &str) -> Option<Field> {
     text.lines().find_map(|line| {
         let mut parts = line.trim().split(';').map(str::trim);
@@ -192,7 +192,7 @@ impl<'a> Pages<'a> {
 
     /// The next moment at which a thread entered or left a function of the kernel; `None` at the end, an error where the
     /// file ends inside of a page.
-    pub fn read(&mut self, layout: &Layout) -> io::Result<Option<(i32, Moment)>> {
+    pub fn read(&mut self, layout: &Layout) -> io::Result<Option<(i32, Notice)>> {
         loop {
             while self.next < self.end {
                 let Some(record) = self.event(layout.order) else {
@@ -203,7 +203,7 @@ impl<'a> Pages<'a> {
                 let Some(record) = record else { continue };
                 let record = self.page.get(record).unwrap_or_default();
                 match change(record, layout) {
-                    Some((thread, what)) => return Ok(Some((thread, Moment { time: self.time, what }))),
+                    Some((thread, what)) => return Ok(Some((thread, Notice { time: self.time, what }))),
                     None => self.counts.others += 1,
                 }
             }

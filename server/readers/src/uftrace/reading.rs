@@ -7,7 +7,7 @@ use super::names::Names;
 use super::records::{Kind, Records};
 use super::report;
 use super::spaces::Space;
-use super::switches::{Moment, Switches, Window};
+use super::switches::{Notice, Switches, Window};
 use super::tasks::Tasks;
 use super::tree::{CallTree, Cells, Measured, NodeId};
 use super::walk::{Counts, Stop, Thread, Walk};
@@ -25,7 +25,7 @@ const WORTH_A_THREAD: u64 = 4 << 20;
 
 /// What is read of a thread at once.
 struct Slice<'s, 'w> {
-    switches: &'s mut &'w [Moment],
+    switches: &'s mut &'w [Notice],
     until: u64,
     given_names: &'s [(i32, u64, String)],
     monitor: &'s dyn Monitor,

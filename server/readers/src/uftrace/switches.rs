@@ -10,7 +10,7 @@ use crate::{Folder, ReadSeek};
 use rustc_hash::FxHashMap;
 use std::io::{self, BufReader, Read};
 
-/// Moments in memory at once.
+/// Notices in memory at once.
 pub(super) const MOST_IN_WINDOW: usize = 1 << 18;
 
 /// Processors of which files are read; each needs a buffer.
@@ -51,7 +51,7 @@ pub(super) enum Change {
 
 /// When it happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Moment {
+pub(super) struct Notice {
     pub time: u64,
     pub what: Change,
 }
@@ -59,14 +59,14 @@ pub(super) struct Moment {
 /// What happened to all threads up to a time.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    of: FxHashMap<i32, Vec<Moment>>,
+    of: FxHashMap<i32, Vec<Notice>>,
     /// What is later is in later windows; `None` for the last window.
     pub until: Option<u64>,
 }
 
 impl Window {
     /// What happened to a thread, in order of time.
-    pub fn of(&self, tid: i32) -> &[Moment] {
+    pub fn of(&self, tid: i32) -> &[Notice] {
         self.of.get(&tid).map_or(&[], Vec::as_slice)
     }
 }
@@ -74,7 +74,7 @@ impl Window {
 /// One processor's file of one kind.
 struct Processor<'a> {
     input: Source<'a>,
-    next: Option<(i32, Moment)>,
+    next: Option<(i32, Notice)>,
 }
 
 enum Source<'a> {
@@ -187,7 +187,7 @@ impl<'a> Switches<'a> {
         processor.next = match (&mut processor.input, &self.layout) {
             (Source::Events(input), _) => loop {
                 match read_record(input, self.order) {
-                    Ok(Some(Found::Moment(tid, moment))) => {
+                    Ok(Some(Found::Notice(tid, moment))) => {
                         self.any = true;
                         break Some((tid, moment));
                     }
@@ -220,7 +220,7 @@ pub(super) fn is_of_processor(name: &str, beginning: &str) -> bool {
 }
 
 enum Found {
-    Moment(i32, Moment),
+    Notice(i32, Notice),
     Name(i32, u64, String),
     Other,
 }
@@ -253,7 +253,7 @@ fn parse(kind: u32, misc: u16, body: &[u8], order: Order) -> Option<Found> {
         kind::SWITCH => {
             let tid = order.u32_at(trailer, 4)?.cast_signed();
             let what = if misc & SWITCHED_OUT != 0 { Change::Out } else { Change::In };
-            Some(Found::Moment(tid, Moment { time, what }))
+            Some(Found::Notice(tid, Notice { time, what }))
         }
         kind::COMM if misc & BY_EXEC == 0 => {
             let tid = order.u32_at(body, 4)?.cast_signed();

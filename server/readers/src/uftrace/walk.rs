@@ -6,7 +6,7 @@
 use super::plain::Plain;
 use super::records::{Kind, RECORD, Record, Records};
 use super::spaces::Space;
-use super::switches::{Change, Moment};
+use super::switches::{Change, Notice};
 use super::tree::{CallTree, Cells, NO_NODE, NodeId, UNTOLD};
 use rustc_hash::FxHashMap;
 use std::io;
@@ -127,7 +127,7 @@ impl Walk<'_> {
         &mut self,
         thread: &mut Thread,
         records: &mut Records<'_>,
-        switches: &mut &[Moment],
+        switches: &mut &[Notice],
         until: u64,
         pid: i32,
         space: Option<&Space>,
@@ -311,7 +311,7 @@ impl Walk<'_> {
     }
 
     /// Leaves all switches up to a moment behind.
-    pub fn switch_until(&mut self, thread: &mut Thread, switches: &mut &[Moment], until: u64) {
+    pub fn switch_until(&mut self, thread: &mut Thread, switches: &mut &[Notice], until: u64) {
         while let Some((switch, rest)) = switches.split_first().filter(|(switch, _)| switch.time <= until) {
             *switches = rest;
             if thread.last.is_some() {

@@ -194,7 +194,7 @@ pub fn kernel_event(since: u64, record: &[u8]) -> Vec<u8> {
         event.extend(((since >> 27) as u32).to_le_bytes());
     }
     let since = if since >> 27 > 0 { 0 } else { since as u32 };
-    event.extend((record.len() as u32 / 4 | since << 5).to_le_bytes());
+    event.extend(((record.len() as u32 / 4) | (since << 5)).to_le_bytes());
     event.extend(record);
     event
 }
