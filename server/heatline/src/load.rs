@@ -3,6 +3,7 @@
 use crate::binaries::{Companions, Found, SearchPaths};
 use crate::kernel_symbols::KernelSymbols;
 use crate::sources::{SourcePaths, Sources};
+use crate::time_choice::TimeChoice;
 use crate::{call_lines, files};
 use anyhow::{Context, anyhow};
 use heatline_annotate::{Addresses, FileId, Model, ModuleSymbols};
@@ -30,6 +31,8 @@ pub struct LoadOptions {
     pub paths: Vec<PathBuf>,
     /// Which samples to read.
     pub read: ReadOptions,
+    /// Of which part of each recording.
+    pub time: Option<TimeChoice>,
     /// Where binaries are; the folders of the profiles are added.
     pub search: SearchPaths,
     /// Where sources are; the folders of the profiles are added.
@@ -120,7 +123,8 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     let reading = ReadOptions { binaries: Some(Arc::new(search.clone())), ..options.read.clone() };
     let mut profile: Option<Profile> = None;
     for path in &paths {
-        let read = read_profile(path, &reading, monitor)?;
+        let time = options.time.as_ref().map(|choice| choice.of(path, monitor)).transpose()?;
+        let read = read_profile(path, &ReadOptions { time, ..reading.clone() }, monitor)?;
         profile = Some(match profile {
             None => read,
             Some(sum) => sum.merge(&read).map_err(|error| anyhow!("{}: {error}", path.display()))?,

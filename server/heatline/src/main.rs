@@ -17,6 +17,7 @@ mod settings;
 mod sources;
 mod storage;
 mod symbol_path;
+mod time_choice;
 mod watch;
 
 fn main() -> std::process::ExitCode {

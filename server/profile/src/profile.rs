@@ -42,6 +42,8 @@ impl ProfileKind {
 pub struct Recording {
     /// Time from the first to the last sample, in nanoseconds.
     pub duration_ns: Option<u64>,
+    /// When the first and the last sample were taken, in nanoseconds of the recording's own clock.
+    pub span: Option<(u64, u64)>,
     /// Machine architecture as the recorder names it (`x86_64`, `aarch64`).
     pub arch: Option<String>,
     /// Processor model or identification as recorded.

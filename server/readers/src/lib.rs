@@ -12,8 +12,10 @@ pub mod spt;
 pub mod uftrace;
 
 mod input;
+mod time_filter;
 
 pub use input::{Binaries, BinaryBytes, Folder, Input, ReadSeek};
+pub use time_filter::TimeFilter;
 
 use heatline_profile::{Cancelled, Monitor, Profile, ProfileKind};
 use std::io::{self, Read};
@@ -22,8 +24,8 @@ use std::sync::Arc;
 /// What to read of a recording and what a reader may ask for meanwhile.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Only samples from the first time up to and including the second, in nanoseconds on the recording's own clock.
-    pub time: Option<(u64, u64)>,
+    /// Only samples of these times.
+    pub time: Option<TimeFilter>,
     /// Only samples of these processors.
     pub cpus: Option<Vec<u32>>,
     /// What to read of Arm SPE data, and who is told of its packets and records.

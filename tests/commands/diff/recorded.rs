@@ -97,6 +97,12 @@ fn every_option_prints_as_perf_prints_it() {
         "-d app,other",
         "--cpu 0",
         "--time 0,1",
+        "--time 10%-20%",
+        "--time 10%/2",
+        "--time 50%",
+        "--time 0%-10%,30%-40%",
+        "--time 30%-40%,0%-10%",
+        "--time 12.5%/1,12.5%/3,12.5%/8",
         "--pid 1",
         "--tid 1",
     ];
@@ -108,6 +114,28 @@ fn every_option_prints_as_perf_prints_it() {
     std::fs::rename(folder.path().join("old/perf.data"), folder.path().join("new/perf.data.old")).unwrap();
     as_perf(&folder.path().join("new"), &["-d", "app", "-s", "symbol"]);
     as_perf(&folder.path().join("new"), &["-d", "app", "-s", "symbol", "perf.data"]);
+}
+
+#[test]
+fn parts_of_a_recording_hold_the_samples_that_perf_finds_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    record(&program, &[("first", 50_000), ("second", 30_000)]);
+    for time in ["10%-20%", "25%/3", "33.3%", "0%-10%,20%-30%,90%-100%"] {
+        let theirs = perf()
+            .args(["report", "-i", "perf.data", "--stdio", "-F", "sample,symbol", "-t", ";", "--time", time])
+            .current_dir(&program)
+            .output()
+            .expect("perf is installed");
+        let text = String::from_utf8_lossy(&theirs.stdout).into_owned();
+        let counts = text.lines().filter_map(|line| line.split(';').next()?.trim().parse::<u64>().ok());
+        let ours = heatline(&program, &["report", "perf.data", "--format", "json", "--time", time]);
+        let document: Value = serde_json::from_slice(&ours.stdout).expect("JSON");
+        assert_eq!(document["metrics"][0]["samples"], counts.sum::<u64>(), "{time}\n{text}");
+    }
+    let refused = heatline(&program, &["report", "perf.data", "--time", "10%/11"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("expected percents from 0 to 100"));
 }
 
 fn diff(folder: &Path, arguments: &[&str]) -> Value {

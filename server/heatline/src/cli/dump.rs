@@ -1,13 +1,14 @@
 //! `heatline dump`: what is in a file, record by record.
 
 use super::dump_filter::DumpFilter;
-use super::options::{Format, cpu_list, number, raw_module, time_range};
+use super::options::{Format, cpu_list, number, raw_module};
 use super::progress::Bar;
 use crate::load::{profile_at, read_profile};
+use crate::time_choice::TimeChoice;
 use anyhow::{Context, bail};
 use clap::Args;
 use heatline_profile::{ProfileKind, Silent};
-use heatline_readers::{Input, ReadOptions, perf_data, spe, spt};
+use heatline_readers::{Input, ReadOptions, TimeFilter, perf_data, spe, spt};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ pub struct DumpArgs {
     /// Only records of these processors: 0,2-3.
     #[arg(long, value_name = "LIST")]
     cpu: Option<String>,
-    /// Only records between two times of the recording's clock, in seconds; either may be missing.
+    /// Only records between two times of the recording's clock, in seconds, either may be missing; or 10%-20%, 10%/2.
     #[arg(long, value_name = "A,B")]
     time: Option<String>,
     /// Only records of these processes (comma-separated).
@@ -68,15 +69,20 @@ pub struct DumpArgs {
 }
 
 impl DumpArgs {
-    fn filter(&self) -> anyhow::Result<DumpFilter> {
+    fn filter(&self, path: &Path) -> anyhow::Result<DumpFilter> {
         Ok(DumpFilter {
-            time: self.time.as_deref().map(time_range).transpose()?,
+            time: self.times(path)?,
             cpus: self.cpu.as_deref().map(cpu_list).transpose()?,
             pids: self.pid.clone(),
             tids: self.tid.clone(),
             comms: self.comm.clone(),
             ..DumpFilter::default()
         })
+    }
+
+    fn times(&self, path: &Path) -> anyhow::Result<Option<TimeFilter>> {
+        let choice = self.time.as_deref().map(TimeChoice::parse).transpose()?;
+        choice.map(|choice| choice.of(path, &Bar::new())).transpose()
     }
 }
 
@@ -212,7 +218,7 @@ impl Out {
 }
 
 fn dump_spt(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Result<()> {
-    if !args.filter()?.is_empty() {
+    if !args.filter(path)?.is_empty() {
         bail!(
             "an SPT file knows no times, processors, processes or threads; leave out --time, --cpu, --pid, --tid and --comm"
         );
@@ -240,7 +246,7 @@ fn dump_spt(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Result
 fn dump_records(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Result<()> {
     let json = args.format == Format::Json;
     let writer = io::BufWriter::with_capacity(1 << 16, io::stdout());
-    let out = Arc::new(Mutex::new(Out { writer, failed: None, any: false, filter: args.filter()? }));
+    let out = Arc::new(Mutex::new(Out { writer, failed: None, any: false, filter: args.filter(path)? }));
     let lock = |out: &Mutex<Out>, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         out.lock().unwrap_or_else(PoisonError::into_inner).write(|writer| write(writer));
     };
@@ -262,7 +268,7 @@ fn dump_records(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Re
         lock(&feature_out, &|writer| write_item(writer, &PerfFeature { feature }, json));
     });
     let options = ReadOptions {
-        time: args.time.as_deref().map(time_range).transpose()?,
+        time: args.times(path)?,
         cpus: args.cpu.as_deref().map(cpu_list).transpose()?,
         records: Some(records),
         spe: spe::Options {

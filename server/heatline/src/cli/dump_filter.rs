@@ -2,14 +2,15 @@
 //!
 //! A record passes a filter if it says that it does: one that does not tell its processor, say, is left out by `--cpu`.
 
+use heatline_readers::TimeFilter;
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// What is wanted; what is empty or absent wants everything.
 #[derive(Clone, Debug, Default)]
 pub struct DumpFilter {
-    /// From when to when, in nanoseconds of the recording's clock.
-    pub time: Option<(u64, u64)>,
+    /// Of which times.
+    pub time: Option<TimeFilter>,
     /// Processors.
     pub cpus: Option<Vec<u32>>,
     /// Processes.
@@ -39,12 +40,12 @@ impl DumpFilter {
         let (pid, tid) = (number("pid"), number("tid"));
         self.remember(record, tid);
         let time = number("time").or(number("time_ns")).map(i64::cast_unsigned);
-        let in_time = |(first, last): (u64, u64)| time.is_some_and(|time| (first..=last).contains(&time));
+        let in_time = |times: &TimeFilter| time.is_some_and(|time| times.contains(time));
         let on_cpu =
             |cpus: &Vec<u32>| number("cpu").is_some_and(|cpu| cpus.iter().any(|known| i64::from(*known) == cpu));
         let is_one =
             |wanted: &[i64], found: Option<i64>| wanted.is_empty() || found.is_some_and(|it| wanted.contains(&it));
-        self.time.is_none_or(in_time)
+        self.time.as_ref().is_none_or(in_time)
             && self.cpus.as_ref().is_none_or(on_cpu)
             && is_one(&self.pids, pid)
             && is_one(&self.tids, tid)
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn records_pass_that_say_they_do() {
-        check(DumpFilter { time: Some((10, 12)), ..DumpFilter::default() }, &[2, 3, 4]);
+        check(DumpFilter { time: Some((10, 12).into()), ..DumpFilter::default() }, &[2, 3, 4]);
         check(DumpFilter { cpus: Some(vec![0]), ..DumpFilter::default() }, &[1, 5]);
         check(DumpFilter { tids: vec![8], ..DumpFilter::default() }, &[1, 2, 3, 4]);
         check(DumpFilter { pids: vec![7], ..DumpFilter::default() }, &[0, 1, 2, 3, 4]);

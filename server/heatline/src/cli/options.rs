@@ -6,6 +6,7 @@ use crate::load::{LoadOptions, profile_at};
 use crate::rust_source;
 use crate::settings::{self, Settings};
 use crate::sources::SourcePaths;
+use crate::time_choice::TimeChoice;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use heatline_annotate::Filter;
@@ -87,7 +88,8 @@ pub struct ProfileArgs {
     /// Only samples taken on these processors: 0,2-3.
     #[arg(long, value_name = "LIST")]
     pub cpu: Option<String>,
-    /// Only samples between two times of the recording's clock, in seconds; either may be missing: 12.5,13
+    /// Only samples between two times of the recording's clock, in seconds, either may be missing: 12.5,13; or of a part
+    /// of the recording: 10%-20%, 10%/2 (the second tenth), several with commas between.
     #[arg(long, value_name = "A,B")]
     pub time: Option<String>,
     /// What percentages are a share of when --comm, --dso, --symbol, --pid or --tid filter.
@@ -130,7 +132,6 @@ impl ProfileArgs {
         Ok(LoadOptions {
             paths: self.profiles.clone(),
             read: ReadOptions {
-                time: self.time.as_deref().map(time_range).transpose()?,
                 cpus: self.cpu.as_deref().map(cpu_list).transpose()?,
                 spt: spt::Options {
                     stack_order: match self.stack_order {
@@ -161,6 +162,7 @@ impl ProfileArgs {
                 beside: vec![current],
                 toolchains: rust_source::toolchains(),
             },
+            time: self.time.as_deref().map(TimeChoice::parse).transpose()?,
             symbols_only: false,
         })
     }
@@ -295,33 +297,6 @@ pub fn cpu_list(text: &str) -> anyhow::Result<Vec<u32>> {
     Ok(cpus)
 }
 
-/// `A,B` in seconds as nanoseconds; a missing end is open.
-pub fn time_range(text: &str) -> anyhow::Result<(u64, u64)> {
-    let (start, end) = text.split_once(',').with_context(|| format!("--time {text}: expected A,B in seconds"))?;
-    let parse = |text: &str, missing: u64| -> anyhow::Result<u64> {
-        if text.trim().is_empty() {
-            return Ok(missing);
-        }
-        nanoseconds(text.trim()).with_context(|| format!("--time {text}: expected seconds such as 12.345678901"))
-    };
-    let range = (parse(start, 0)?, parse(end, u64::MAX)?);
-    if range.0 > range.1 {
-        bail!("--time {text}: the end lies before the start");
-    }
-    Ok(range)
-}
-
-/// Decimal seconds as nanoseconds, exactly.
-fn nanoseconds(text: &str) -> Option<u64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let part: u64 = format!("{fraction:0<9}").parse().ok()?;
-    whole.checked_mul(1_000_000_000)?.checked_add(part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,11 +312,8 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_times_are_exact() {
+    fn lists_are_exact() {
         assert_eq!(cpu_list("0,2-4").unwrap(), [0, 2, 3, 4]);
         assert!(cpu_list("4-2").is_err() && cpu_list("x").is_err());
-        assert_eq!(time_range("12.5,13").unwrap(), (12_500_000_000, 13_000_000_000));
-        assert_eq!(time_range("201.000000001,").unwrap(), (201_000_000_001, u64::MAX));
-        assert!(time_range("3,2").is_err() && time_range("5").is_err() && time_range("a,b").is_err());
     }
 }

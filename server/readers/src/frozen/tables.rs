@@ -318,7 +318,8 @@ fn decode_calls(input: &mut Decoder<'_>, profile: &Profile) -> Decoded<CallRow> 
 }
 
 fn encode_recording(out: &mut Encoder, recording: &Recording) {
-    let Recording { duration_ns, arch, cpu, command_line, recorder, os_release, samples, frozen_from: _ } = recording;
+    let Recording { duration_ns, arch, cpu, command_line, recorder, os_release, samples, span: _, frozen_from: _ } =
+        recording;
     out.optional(*duration_ns, Encoder::number);
     for text in [arch, cpu, recorder, os_release] {
         out.optional(text.as_ref(), |out, text| out.text(text));
@@ -330,6 +331,7 @@ fn encode_recording(out: &mut Encoder, recording: &Recording) {
 fn decode_recording(input: &mut Decoder<'_>) -> Decoded<Recording> {
     Ok(Recording {
         duration_ns: input.optional(Decoder::number)?,
+        span: None,
         arch: input.optional(Decoder::text)?,
         cpu: input.optional(Decoder::text)?,
         recorder: input.optional(Decoder::text)?,

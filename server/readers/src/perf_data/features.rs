@@ -87,6 +87,7 @@ impl Features {
                 | COMMAND_LINE
                 | EVENT_DESCRIPTION
                 | PMU_MAPPINGS
+                | SAMPLE_TIME
         )
     }
 
@@ -115,6 +116,10 @@ impl Features {
                     let kind = cursor.u32()?;
                     self.units.push((kind, cursor.counted_text()?));
                 }
+            }
+            feature::SAMPLE_TIME => {
+                let span = (cursor.u64()?, cursor.u64()?);
+                self.recording.span = Some(span).filter(|(first, last)| *last > 0 && first <= last);
             }
             feature::EVENT_DESCRIPTION => {
                 let (count, attr_size) = (cursor.u32()?, usize::try_from(cursor.u32()?).ok()?);

@@ -142,6 +142,14 @@ pub fn read_file(
     session.finish(&mut Files(vec![file]), monitor)
 }
 
+/// When the first and the last sample of a file were taken, in nanoseconds of its clock, if its header says so.
+pub fn sample_times(file: &mut dyn ReadSeek) -> Option<(u64, u64)> {
+    let options = ReadOptions::default();
+    let mut session = Session::empty(&options);
+    open_file(file, &mut session).ok()??;
+    session.features.recording.span
+}
+
 /// The files of the input, to be read again.
 struct Files<'a>(Vec<&'a mut dyn ReadSeek>);
 

@@ -4,6 +4,7 @@
 //! `sched:sched_switch`. The latter carry the stack that was left. Switch records carry none, so the time goes to the
 //! stack of the thread's last sample before.
 
+use crate::TimeFilter;
 use heatline_profile::{CallTable, Event, EventId, Profile, SampleFold, StackId, Tally, ThreadId, Unit, Weight};
 use rustc_hash::FxHashMap;
 
@@ -39,14 +40,14 @@ pub(crate) struct OffCpu {
     waits: FxHashMap<(StackId, Option<ThreadId>), Tally>,
     /// Waits of threads that had no sample before.
     unknown: FxHashMap<i32, Tally>,
-    /// Only time between these moments counts.
-    range: Option<(u64, u64)>,
+    /// Only these times count.
+    times: Option<TimeFilter>,
     latest: u64,
 }
 
 impl OffCpu {
-    pub fn new(range: Option<(u64, u64)>) -> Self {
-        OffCpu { range, ..OffCpu::default() }
+    pub fn new(times: Option<TimeFilter>) -> Self {
+        OffCpu { times, ..OffCpu::default() }
     }
 
     fn state(&mut self, tid: i32) -> Option<&mut State> {
@@ -94,8 +95,10 @@ impl OffCpu {
     }
 
     fn wait(&mut self, tid: i32, at: Option<(StackId, Option<ThreadId>)>, from: u64, to: u64) {
-        let (from, to) = self.range.map_or((from, to), |(first, last)| (from.max(first), to.min(last)));
-        let Some(ns) = to.checked_sub(from).filter(|&ns| ns > 0) else { return };
+        let ns = self.times.as_ref().map_or(to.saturating_sub(from), |times| times.overlap(from, to));
+        if ns == 0 {
+            return;
+        }
         let tally = match at {
             Some(place) => self.waits.entry(place).or_default(),
             None => self.unknown.entry(tid).or_default(),
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn only_the_part_in_the_chosen_time_counts() {
-        let mut off = OffCpu::new(Some((12, 14)));
+        let mut off = OffCpu::new(Some((12, 14).into()));
         off.switched(10, 7, true);
         off.switched(13, 7, false);
         off.switched(20, 7, true);

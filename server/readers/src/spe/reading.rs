@@ -163,8 +163,8 @@ impl<C: Consumer> Sorter<'_, '_, C> {
         self.totals.fields |= record.present;
         self.totals.classes |= record.operation().map_or(0, |operation| 1 << operation.class);
         self.totals.levels |= 1 << record.exception_level();
-        if let Some((first, last)) = self.frame.options.time
-            && time.is_none_or(|time| time < first || time > last)
+        if let Some(times) = &self.frame.options.time
+            && time.is_none_or(|time| !times.contains(time))
         {
             self.totals.without_time += u64::from(time.is_none());
             return;

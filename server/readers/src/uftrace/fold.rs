@@ -39,6 +39,7 @@ pub(super) fn profile(reading: Reading<'_>, mut modules: Modules, has_scheduling
     profile.calls = Some(table);
     profile.modules = modules.all;
     profile.threads = names.threads;
+    profile.recording.span = extent;
     profile.recording.duration_ns = extent.map(|(first, last)| last - first);
     profile.stacks.seal();
     profile

@@ -109,7 +109,11 @@ pub fn read_folder(folder: &dyn Folder, options: &ReadOptions, monitor: &dyn Mon
     report::messages(messages::count(folder, &names), &mut problems);
     let has_scheduling = switches.is_present && (switches.any || !info.without_scheduling());
     let mut profile = fold::profile(reading, modules, has_scheduling);
-    profile.recording = heatline_profile::Recording { duration_ns: profile.recording.duration_ns, ..info.recording };
+    profile.recording = heatline_profile::Recording {
+        duration_ns: profile.recording.duration_ns,
+        span: profile.recording.span,
+        ..info.recording
+    };
     problems.append(&profile.problems);
     profile.problems = problems;
     symbols::add_names(&mut profile, folder, &names);

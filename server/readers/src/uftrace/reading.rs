@@ -12,7 +12,7 @@ use super::tasks::Tasks;
 use super::tree::{CallTree, Cells, Measured, NodeId};
 use super::walk::{Counts, Stop, Thread, Walk};
 use crate::perf_data::bytes::Order;
-use crate::{Folder, ReadOptions};
+use crate::{Folder, ReadOptions, TimeFilter};
 use heatline_profile::{Monitor, Problems};
 use rustc_hash::FxHashMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -65,7 +65,7 @@ impl<'a> Reading<'a> {
             extent: None,
             cells: Cells::default(),
             forks: FxHashMap::default(),
-            range: options.time,
+            range: options.time.as_ref().map(TimeFilter::hull),
             buffer: Vec::new(),
             done: 0,
             total: 0,

@@ -322,9 +322,9 @@ fn times_and_processors_choose_samples_and_shrink_the_whole() {
         read_with(&bytes, &ReadOptions { time, cpus, ..ReadOptions::default() }).unwrap().totals()[0].samples
     };
     assert_eq!(total(None, None), 10);
-    assert_eq!(total(Some((12, 15)), None), 4);
+    assert_eq!(total(Some((12, 15).into()), None), 4);
     assert_eq!(total(None, Some(&[1])), 2);
-    assert_eq!(total(Some((12, 15)), Some(&[0, 1])), 2);
+    assert_eq!(total(Some((12, 15).into()), Some(&[0, 1])), 2);
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn choosing_by_what_was_not_recorded_is_an_error() {
     writer.record(9, IN_USER, &body);
     let bytes = writer.file(&[]);
     let error = |options| read_with(&bytes, &options).unwrap_err().to_string();
-    assert!(error(ReadOptions { time: Some((1, 2)), ..ReadOptions::default() }).contains("--time"));
+    assert!(error(ReadOptions { time: Some((1, 2).into()), ..ReadOptions::default() }).contains("--time"));
     assert!(error(ReadOptions { cpus: Some(vec![0]), ..ReadOptions::default() }).contains("--cpu"));
 }
 

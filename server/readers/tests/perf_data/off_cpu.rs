@@ -78,7 +78,7 @@ fn costs_on_the_processor_stay_as_they_are_and_without_switches_there_is_nothing
 
 #[test]
 fn chosen_times_cut_waits_and_chosen_processors_leave_none() {
-    let options = ReadOptions { time: Some((40, 65)), ..ReadOptions::default() };
+    let options = ReadOptions { time: Some((40, 65).into()), ..ReadOptions::default() };
     let profile = read(&switching(true), &options);
     assert_eq!(rows(&profile, "off-cpu").iter().map(|row| row.1).sum::<u64>(), 10 + 5);
     let options = ReadOptions { cpus: Some(vec![0, 1, 2, 3]), ..ReadOptions::default() };

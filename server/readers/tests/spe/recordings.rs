@@ -104,7 +104,8 @@ fn times_come_from_the_clock_wherever_it_stands() {
 fn only_a_wanted_time_or_processor_is_read() {
     let recording = examples(&[E1, E2, E3]);
     let with = |options: ReadOptions| read(Input::File(&mut Cursor::new(recording.file())), &options, &Silent);
-    let profile = with(ReadOptions { time: Some((241_000, 300_000)), ..ReadOptions::default() }).expect("a profile");
+    let profile =
+        with(ReadOptions { time: Some((241_000, 300_000).into()), ..ReadOptions::default() }).expect("a profile");
     assert_eq!(places(&profile).iter().map(|place| place.1).collect::<Vec<_>>(), [0x6dc, 0x6f0]);
     let profile = with(ReadOptions { cpus: Some(vec![2]), ..ReadOptions::default() }).expect("a profile");
     assert_eq!(places(&profile).len(), 3);

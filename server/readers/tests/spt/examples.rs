@@ -195,7 +195,7 @@ fn a_pipe_gives_what_the_file_gives() {
 fn filters_that_the_format_cannot_honour_are_refused() {
     let file = with_prefix(E1);
     let read = |options| spt::read(Input::File(&mut Cursor::new(&file)), &options, &Silent).unwrap_err().to_string();
-    let by_time = read(ReadOptions { time: Some((0, 1)), ..ReadOptions::default() });
+    let by_time = read(ReadOptions { time: Some((0, 1).into()), ..ReadOptions::default() });
     assert_eq!(by_time, "an SPT profile holds no times, so it cannot be filtered by them");
     let by_cpu = read(ReadOptions { cpus: Some(vec![0]), ..ReadOptions::default() });
     assert_eq!(by_cpu, "an SPT profile holds no processors, so it cannot be filtered by them");

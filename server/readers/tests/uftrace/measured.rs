@@ -47,7 +47,7 @@ fn the_recording_says_what_it_is() {
 
 #[test]
 fn only_the_chosen_time_counts() {
-    let options = ReadOptions { time: Some((1005, 1033)), ..ReadOptions::default() };
+    let options = ReadOptions { time: Some((1005, 1033).into()), ..ReadOptions::default() };
     let profile = read_with(&worked_example(), &options).unwrap();
     assert_eq!(times(&profile).into_iter().collect::<Vec<_>>(), [(MAIN, [28, 5, 25, 5]), (A, [23, 23, 20, 20])]);
     let options = ReadOptions { cpus: Some(vec![0]), ..ReadOptions::default() };

@@ -182,7 +182,8 @@ pub struct DiffArgs {
     /// Only samples taken on these processors: 0,2-3.
     #[arg(long, value_name = "LIST")]
     pub cpu: Option<String>,
-    /// Only samples between two times, in seconds of the recording's clock: 12.5,13; one pair a file separated by ":".
+    /// Only samples between two times, in seconds of the recording's clock: 12.5,13; or of a part of the recording:
+    /// 10%-20%, 10%/2 (the second tenth), several with commas between; for each file its own with ":" between.
     #[arg(long, value_name = "A,B")]
     pub time: Option<String>,
     /// What percentages are a share of when --comm, --dso, --symbol, --pid or --tid filter.

@@ -249,6 +249,7 @@ impl<'a> Session<'a> {
             report::note_missing_build_ids(&profile, &self.features.build_ids, &mut self.problems);
         }
         profile.recording = self.features.into_recording();
+        profile.recording.span = profile.recording.span.or(self.span);
         profile.recording.duration_ns = self.span.map(|(first, last)| last - first);
         profile.problems = self.problems;
         crate::spe::add_events(&mut profile);

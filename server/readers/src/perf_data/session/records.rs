@@ -120,7 +120,7 @@ impl Session<'_> {
         if self.options.cpus.is_some() {
             return;
         }
-        self.folding.off_cpu.get_or_insert_with(|| Box::new(OffCpu::new(self.options.time)));
+        self.folding.off_cpu.get_or_insert_with(|| Box::new(OffCpu::new(self.options.time.clone())));
         self.latest = self.latest.max(time);
         self.queue.push_change(time, Change::Thread { tid, out }, &mut self.folding);
     }

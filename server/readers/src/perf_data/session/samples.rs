@@ -248,9 +248,9 @@ impl Session<'_> {
 
     #[inline]
     fn passes_filters(&mut self, head: &Head) -> bool {
-        if let Some((first, last)) = self.options.time {
+        if let Some(times) = &self.options.time {
             self.counts.without_time += u64::from(head.time.is_none());
-            if head.time.is_none_or(|time| time < first || time > last) {
+            if head.time.is_none_or(|time| !times.contains(time)) {
                 return false;
             }
         }
