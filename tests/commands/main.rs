@@ -14,6 +14,7 @@ mod perf;
 mod protoc;
 mod spt;
 mod uftrace;
+mod uftrace_ways;
 mod usage;
 #[path = "../../server/readers/tests/perf_data/writer.rs"]
 #[allow(dead_code)] // Writes more than is needed here.

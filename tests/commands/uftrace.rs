@@ -8,7 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// Recursion, threads that sleep and contend for a lock, a jump over several calls, and the start of another program.
-const MIXED: &str = "#include <pthread.h>
+pub const MIXED: &str = "#include <pthread.h>
 #include <setjmp.h>
 #include <unistd.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,7 +59,7 @@ int main(int count, char **words) {
 ";
 
 /// Exceptions through several frames with destructors on the way, and one that is thrown on.
-const THROWING: &str = "#include <stdexcept>
+pub const THROWING: &str = "#include <stdexcept>
 #include <unistd.h>
 volatile long sink;
 struct Guard {
@@ -99,16 +99,16 @@ int main() {
 ";
 
 /// A folder with programs and their recordings.
-struct Traced {
-    folder: TempDir,
+pub struct Traced {
+    pub folder: TempDir,
 }
 
 impl Traced {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Traced { folder: tempfile::tempdir().expect("a folder") }
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> String {
+    pub fn run(&self, program: &str, arguments: &[&str]) -> String {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path()).env("LC_ALL", "C");
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -116,18 +116,18 @@ impl Traced {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    fn compile(&self, source: &str, text: &str, program: &str, flags: &[&str]) {
+    pub fn compile(&self, source: &str, text: &str, program: &str, flags: &[&str]) {
         std::fs::write(self.folder.path().join(source), text).expect("a source file");
         let all = [&["-g", "-O1", "-fno-optimize-sibling-calls", source, "-o", program, "-pthread"], flags].concat();
         self.run("g++", &[&["-x", if source.ends_with(".c") { "c" } else { "c++" }], all.as_slice()].concat());
     }
 
-    fn record(&self, name: &str, options: &[&str], command: &[&str]) -> PathBuf {
+    pub fn record(&self, name: &str, options: &[&str], command: &[&str]) -> PathBuf {
         self.run("uftrace", &[&["record", "-d", name], options, command].concat());
         self.folder.path().join(name)
     }
 
-    fn theirs(&self, recording: &str) -> BTreeMap<String, Theirs> {
+    pub fn theirs(&self, recording: &str) -> BTreeMap<String, Theirs> {
         let text = self.run("uftrace", &["report", "-d", recording, "-f", "total,self,call"]);
         let lines = text.lines().filter(|line| !line.contains("=====") && !line.contains("Total time"));
         lines.filter(|line| !line.trim().is_empty()).map(Theirs::parse).collect()
@@ -136,10 +136,10 @@ impl Traced {
 
 /// A row of `uftrace report`: times in nanoseconds, and half a step of their rounding.
 #[derive(Debug, Clone, Copy, Default)]
-struct Theirs {
-    total: (f64, f64),
+pub struct Theirs {
+    pub total: (f64, f64),
     own: (f64, f64),
-    calls: u64,
+    pub calls: u64,
 }
 
 impl Theirs {
@@ -162,14 +162,14 @@ impl Theirs {
 
 /// A row of ours, summed over modules as uftrace does.
 #[derive(Debug, Clone, Copy, Default)]
-struct Ours {
-    elapsed: f64,
-    application_own: f64,
-    elapsed_own: f64,
-    calls: u64,
+pub struct Ours {
+    pub elapsed: f64,
+    pub application_own: f64,
+    pub elapsed_own: f64,
+    pub calls: u64,
 }
 
-fn ours(document: &Value) -> BTreeMap<String, Ours> {
+pub fn ours(document: &Value) -> BTreeMap<String, Ours> {
     let mut rows: BTreeMap<String, Ours> = BTreeMap::new();
     for row in document["rows"].as_array().expect("rows") {
         let name = row["function"].as_str().unwrap_or("?");
@@ -191,7 +191,7 @@ fn is_near(ours: f64, theirs: (f64, f64), terms: f64) -> bool {
 
 /// Compares all functions but `except`, of which the two are known to differ.
 #[track_caller]
-fn check(traced: &Traced, recording: &Path, except: &[&str]) {
+pub fn check(traced: &Traced, recording: &Path, except: &[&str]) {
     let theirs = traced.theirs(recording.file_name().unwrap().to_str().unwrap());
     let document = report(recording, &[]);
     let ours = ours(&document);
@@ -218,7 +218,7 @@ fn check(traced: &Traced, recording: &Path, except: &[&str]) {
 }
 
 /// What uftrace forgets of functions that were jumped out of it gives to the second return of setjmp.
-const JUMPED: [&str; 3] = ["_setjmp", "deep", "longjmp"];
+pub const JUMPED: [&str; 3] = ["_setjmp", "deep", "longjmp"];
 
 /// Instrumented by the compiler's two ways, with scheduling and without.
 #[test]
@@ -270,7 +270,7 @@ fn every_row_has_the_four_times() {
     let traced = Traced::new();
     traced.compile("mixed.c", MIXED, "mixed", &["-pg"]);
     let recording = traced.record("uftrace.data", &[], &["./mixed"]);
-    for by in ["function", "line", "file", "module", "thread", "event"] {
+    for by in ["function", "line", "file", "module", "thread", "process", "event"] {
         let document = report(&recording, &["--by", by]);
         let rows = document["rows"].as_array().unwrap();
         assert!(!rows.is_empty(), "{by}");

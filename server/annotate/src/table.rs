@@ -126,6 +126,8 @@ pub enum By {
     Module,
     /// Threads under their names.
     Thread,
+    /// Processes, each under the name of its first thread.
+    Process,
 }
 
 /// One row of a table. What does not apply to its kind is absent.
@@ -139,8 +141,10 @@ pub struct Row {
     pub file: Option<FileId>,
     /// The source line; of a function row that of its declaration.
     pub line: Option<NonZeroU32>,
-    /// The thread.
+    /// The thread; of a process row its first.
     pub thread: Option<ThreadId>,
+    /// Whether the row is of the whole process of its thread.
+    pub is_process: bool,
     /// Whether the function's code was always inlined into others.
     pub inlined: bool,
     /// Cost of the place itself.
@@ -325,7 +329,7 @@ impl CostTable {
             By::Function => self.function_rows(),
             By::File => self.file_rows(),
             By::Module => self.module_rows(),
-            By::Thread => self.thread_rows(),
+            By::Thread | By::Process => self.thread_rows(by),
         };
         rows.retain(|row| self.selection.filter.selects_row(&self.model, row));
         rows.sort_by_cached_key(|row| self.order(row));
@@ -358,6 +362,7 @@ impl CostTable {
             file: None,
             line: None,
             thread: None,
+            is_process: false,
             inlined: false,
             exclusive: self.cost(pair.exclusive),
             inclusive: self.has_inclusive().then(|| self.cost(pair.inclusive)),
@@ -488,17 +493,38 @@ impl CostTable {
     }
 
     /// Threads with the weight of all their samples; what was called by a thread is its own, so nothing is inclusive.
-    fn thread_rows(&self) -> Vec<Row> {
-        let times = self.times_of_threads();
-        let costed = self.threads.iter().enumerate().filter(|(_, tally)| tally.samples > 0);
+    /// A row for each thread, or for the threads of each process.
+    fn thread_rows(&self, by: By) -> Vec<Row> {
+        let parts = self.parts_of_threads(by);
+        let times = self.times_of_threads(&parts);
+        let mut tallies = vec![Tally::default(); self.threads.len()];
+        for (&part, tally) in parts.iter().zip(&self.threads) {
+            tallies[part] += *tally;
+        }
+        let costed = tallies.into_iter().enumerate().filter(|(_, tally)| tally.samples > 0);
         costed
-            .map(|(id, &tally)| Row {
+            .map(|(id, tally)| Row {
                 thread: Some(ThreadId(id as u32)),
+                is_process: by == By::Process,
                 inclusive: None,
                 times: times.get(id).copied().map(Box::new),
                 ..self.row(Pair { exclusive: tally, inclusive: tally })
             })
             .collect()
+    }
+
+    /// The thread that each thread is counted with: itself, or the first of its process.
+    fn parts_of_threads(&self, by: By) -> Vec<usize> {
+        let threads = &self.model.profile.threads;
+        let mut first: FxHashMap<i32, usize> = FxHashMap::default();
+        for (at, thread) in threads.iter().enumerate() {
+            let known = *first.entry(thread.pid).or_insert(at);
+            if thread.tid == thread.pid && threads[known].tid != thread.pid {
+                first.insert(thread.pid, at);
+            }
+        }
+        let part = |(at, thread): (usize, &Thread)| if by == By::Process { first[&thread.pid] } else { at };
+        threads.iter().enumerate().map(part).collect()
     }
 
     pub(crate) fn lines(&self) -> &[Pair] {

@@ -467,7 +467,7 @@ fn the_four_times_keep_their_invariants() {
         let table = CostTable::new(timed_model(&text), selection);
         let all = table.times_of_all().expect("measured");
         let [session, running] = [all.elapsed, all.application.unwrap()].map(|timed| timed.inclusive.weight.0);
-        for by in [By::Function, By::Line, By::File, By::Module, By::Thread] {
+        for by in [By::Function, By::Line, By::File, By::Module, By::Thread, By::Process] {
             let rows: Vec<_> = table.rows(by).into_iter().map(|row| row.times.unwrap()).collect();
             let mut sums = [0; 2];
             for times in rows {

@@ -9,7 +9,7 @@ use crate::model::ModelFrame;
 use crate::table::{Cost, CostTable, Selection};
 use crate::text::{amount, count, duration};
 use crate::tree::{NONE, Pair};
-use heatline_profile::{CallStats, CallTable, CodeAddress, ModuleId, StackId, Unit, Weight};
+use heatline_profile::{CallStats, CallTable, CodeAddress, ModuleId, StackId, Tally, Unit, Weight};
 use std::sync::{Arc, OnceLock};
 
 /// One of the two kinds of time of a place.
@@ -101,28 +101,33 @@ impl CostTable {
         Some(Times { elapsed: all(&tables.elapsed), application: tables.application.as_ref().map(all), calls })
     }
 
-    /// The times of each thread, by number. All time of a thread is its own.
-    pub(crate) fn times_of_threads(&self) -> Vec<Times> {
+    /// The times of threads, by the number of the one that they are counted with. All time of a thread is its own.
+    pub(crate) fn times_of_threads(&self, parts: &[usize]) -> Vec<Times> {
         let Some(tables) = self.time_tables() else { return Vec::new() };
-        let threads = self.model.profile.threads.len();
-        let mut calls = self.model.profile.calls.as_ref().map(|_| vec![CallStats::default(); threads]);
+        let mut calls = self.model.profile.calls.as_ref().map(|_| vec![CallStats::default(); parts.len()]);
         for row in self.model.profile.calls.iter().flat_map(|table| &table.rows) {
             if let (Some(calls), Some(thread)) = (&mut calls, row.thread)
                 && self.selects_thread(row.thread)
             {
-                calls[thread.0 as usize] += row.stats;
+                calls[parts[thread.0 as usize]] += row.stats;
             }
         }
-        let timed = |table: &CostTable, at: usize| {
-            let cost = table.cost(table.threads[at]);
-            Timed { inclusive: cost, exclusive: cost }
+        let timed = |table: &CostTable| -> Vec<Timed> {
+            let mut tallies = vec![Tally::default(); parts.len()];
+            for (&part, tally) in parts.iter().zip(&table.threads) {
+                tallies[part] += *tally;
+            }
+            let costs = tallies.into_iter().map(|tally| table.cost(tally));
+            costs.map(|cost| Timed { inclusive: cost, exclusive: cost }).collect()
         };
-        let times = |at| Times {
-            elapsed: timed(&tables.elapsed, at),
-            application: tables.application.as_ref().map(|table| timed(table, at)),
+        let elapsed = timed(&tables.elapsed);
+        let application = tables.application.as_ref().map(timed);
+        let times = |(at, elapsed)| Times {
+            elapsed,
+            application: application.as_ref().map(|timed| timed[at]),
             calls: calls.as_ref().and_then(|calls| calls.get(at).copied()),
         };
-        (0..threads).map(times).collect()
+        elapsed.into_iter().enumerate().map(times).collect()
     }
 
     fn timed(&self, pair: &Pair) -> Timed {

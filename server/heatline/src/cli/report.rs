@@ -44,6 +44,7 @@ enum RowKind {
     File,
     Module,
     Thread,
+    Process,
     Event,
 }
 
@@ -58,8 +59,9 @@ struct ReportRow {
 pub fn run(args: ReportArgs) -> anyhow::Result<()> {
     let session = Session::open(&args.profile)?;
     let profile = session.loaded.model.profile();
-    if args.by == RowKind::Thread && profile.threads.is_empty() {
-        bail!("--by thread: this {} profile does not record threads", profile.kind.name());
+    if matches!(args.by, RowKind::Thread | RowKind::Process) && profile.threads.is_empty() {
+        let by = if args.by == RowKind::Thread { "thread" } else { "process" };
+        bail!("--by {by}: this {} profile does not record threads", profile.kind.name());
     }
     if args.profile.coverage {
         return print_coverage(&session, args.profile.format);
@@ -117,6 +119,7 @@ fn rows(session: &Session, by: RowKind) -> Vec<ReportRow> {
         RowKind::File => By::File,
         RowKind::Module => By::Module,
         RowKind::Thread => By::Thread,
+        RowKind::Process => By::Process,
         RowKind::Event => return event_rows(session),
     };
     session.table.rows(by).into_iter().map(|row| ReportRow { row, event: None, calls: None }).collect()

@@ -87,9 +87,9 @@ impl Info {
         info
     }
 
-    /// Whether the recorder was told to leave scheduling out.
+    /// Whether the recorder was told to leave scheduling out, or nothing says that it was not.
     pub fn without_scheduling(&self) -> bool {
-        self.has_events == Some(false)
+        self.has_events != Some(true)
             || self.recording.command_line.iter().any(|word| word == "--no-event" || word == "--no-sched")
     }
 }

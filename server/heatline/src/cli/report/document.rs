@@ -232,7 +232,7 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow
     RowJson {
         event: event.map(|id| profile.metric_id(id).to_owned()),
         pid: thread.map(|thread| thread.pid),
-        tid: thread.map(|thread| thread.tid),
+        tid: thread.filter(|_| !row.is_process).map(|thread| thread.tid),
         comm: thread.map(|thread| thread.comm.clone()),
         module: row.module.map(|id| profile.module(id).base_name().to_owned()),
         function: row.function.map(|id| model.function(id).name.clone()),

@@ -20,7 +20,8 @@ pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: u
     }
     let mut headings = vec![">exclusive", ">inclusive", ">samples"];
     headings.extend(times::HEADINGS);
-    headings.extend(["event", "thread", "function", "source", "module"]);
+    let thread = if shown.iter().any(|row| row.row.is_process) { "process" } else { "thread" };
+    headings.extend(["event", thread, "function", "source", "module"]);
     let mut table = Table::new(&headings);
     for row in shown {
         table.push(cells(session, row));
@@ -123,7 +124,9 @@ fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<Str
     };
     let rest = [
         event.map_or_else(String::new, |id| profile.metric_id(id).to_owned()),
-        thread.map_or_else(String::new, |t| format!("{} {}/{}", t.comm, t.pid, t.tid)),
+        thread.map_or_else(String::new, |t| {
+            if row.is_process { format!("{} {}", t.comm, t.pid) } else { format!("{} {}/{}", t.comm, t.pid, t.tid) }
+        }),
         row.function
             .map_or_else(String::new, |id| format!("{}{inlined}", short_name(&model.function(id).name, LONGEST_NAME))),
         source,

@@ -1,0 +1,186 @@
+//! The ways to instrument and to record, and recordings that are incomplete, against `uftrace report`.
+
+use super::lab::report;
+use super::uftrace::{JUMPED, MIXED, THROWING, Traced, check, ours};
+use serde_json::Value;
+use std::path::Path;
+
+/// Forks three times, and calls into a library that it loads.
+const FAMILY: &str = "#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+volatile long sink;
+__attribute__((noipa)) void spin(long n) {
+    for (long i = 0; i < n; i++)
+        sink += i;
+}
+__attribute__((noipa)) void child(void) {
+    spin(3000);
+    usleep(1500);
+}
+__attribute__((noipa)) pid_t start(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        child();
+        _exit(0);
+    }
+    return pid;
+}
+__attribute__((noipa)) void load(void) {
+    void *library = dlopen(\"./plug.so\", RTLD_NOW);
+    long (*plugin)(long) = (long (*)(long))dlsym(library, \"plugin\");
+    sink += plugin(2000);
+    dlclose(library);
+}
+int main(void) {
+    for (int i = 0; i < 3; i++)
+        waitpid(start(), 0, 0);
+    load();
+    spin(500);
+    return 0;
+}
+";
+
+const PLUGIN: &str = "volatile long plugged;
+__attribute__((noipa)) void inner(long n) {
+    for (long i = 0; i < n; i++)
+        plugged += i;
+}
+__attribute__((noipa)) long plugin(long n) {
+    for (int i = 0; i < 3; i++)
+        inner(n);
+    return plugged;
+}
+";
+
+/// A function that never returns in a forked process is forgotten by uftrace, which gives the fork in the child the time
+/// since an unrelated switch, and sometimes a nameless call.
+const FORKED: [&str; 4] = ["<0>", "fork", "main", "start"];
+
+/// Room for instructions that the recorder puts in while the program starts.
+const PATCHABLE: &str = "-fpatchable-function-entry=5";
+
+#[test]
+fn functions_that_are_patched_at_start_are_measured_too() {
+    let traced = Traced::new();
+    traced.compile("mixed.c", MIXED, "mixed", &[PATCHABLE]);
+    traced.compile("throwing.cpp", THROWING, "throwing", &[PATCHABLE]);
+    for (name, options) in [("counted", &["-P", "."][..]), ("quiet", &["-P", ".", "--no-event"])] {
+        check(&traced, &traced.record(&format!("{name}.data"), options, &["./mixed"]), &JUMPED);
+        check(&traced, &traced.record(&format!("{name}-thrown.data"), options, &["./throwing"]), &[]);
+    }
+}
+
+#[test]
+fn forked_processes_and_libraries_loaded_later_are_measured() {
+    let traced = Traced::new();
+    traced.compile("plug.c", PLUGIN, "plug.so", &["-pg", "-shared", "-fPIC"]);
+    traced.compile("family.c", FAMILY, "family", &["-pg"]);
+    traced.compile("family.c", FAMILY, "patched", &[PATCHABLE]);
+    traced.compile("family.c", FAMILY, "entered", &["-finstrument-functions"]);
+    for (name, options, program) in [
+        ("counted", &[][..], "./family"),
+        ("quiet", &["--no-event"], "./family"),
+        ("patched", &["-P", "."], "./patched"),
+        ("entered", &[], "./entered"),
+    ] {
+        let recording = traced.record(&format!("{name}.data"), options, &[program]);
+        check(&traced, &recording, &FORKED);
+        let document = report(&recording, &[]);
+        let rows = document["rows"].as_array().unwrap();
+        let inner = rows.iter().find(|row| row["function"].as_str().is_some_and(|name| name.starts_with("inner")));
+        assert_eq!((&inner.unwrap()["module"], &inner.unwrap()["line"]), (&"plug.so".into(), &2.into()), "{name}");
+        let processes = report(&recording, &["--by", "process"]);
+        assert_eq!(processes["rows"].as_array().unwrap().len(), 4, "{name}");
+    }
+}
+
+/// The file of the only thread.
+fn thread_file(recording: &Path) -> std::path::PathBuf {
+    let mut files = std::fs::read_dir(recording).unwrap().map(|entry| entry.unwrap().path());
+    let is_thread = |path: &std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.strip_suffix(".dat").is_some_and(|tid| tid.parse::<u32>().is_ok())
+    };
+    files.find(is_thread).expect("a thread")
+}
+
+fn kinds(document: &Value) -> Vec<&str> {
+    document["problems"].as_array().unwrap().iter().map(|problem| problem["kind"].as_str().unwrap()).collect()
+}
+
+/// What the machine had time to write of a recording: what is left is what uftrace finds.
+#[test]
+fn a_recording_that_was_cut_off_shows_what_was_written() {
+    let traced = Traced::new();
+    traced.compile("throwing.cpp", THROWING, "throwing", &["-pg"]);
+    let recording = traced.record("uftrace.data", &["--no-event"], &["./throwing"]);
+    let file = thread_file(&recording);
+    let bytes = std::fs::read(&file).unwrap();
+    for part in 2..9 {
+        let length = bytes.len() / 16 * part / 10 * 16;
+        std::fs::write(&file, &bytes[..length]).unwrap();
+        let theirs = traced.theirs("uftrace.data");
+        let ours = ours(&report(&recording, &[]));
+        for (name, theirs) in &theirs {
+            let near = (ours[name].elapsed - theirs.total.0).abs() <= theirs.total.1;
+            assert!(near && ours[name].calls == theirs.calls, "{name}: {:?} {theirs:?}", ours[name]);
+        }
+        assert_eq!(ours["main"].calls, 1);
+        // Half of a record behind is told and changes nothing.
+        std::fs::write(&file, &bytes[..length + 8]).unwrap();
+        let document = report(&recording, &[]);
+        assert_eq!(kinds(&document), ["truncated"]);
+        assert_eq!(self::ours(&document)["main"].elapsed, ours["main"].elapsed);
+    }
+}
+
+/// The recorder writes `info` last, and what it knows of scheduling late.
+#[test]
+fn a_recorder_that_was_killed_leaves_elapsed_times() {
+    let traced = Traced::new();
+    traced.compile("throwing.cpp", THROWING, "throwing", &["-pg"]);
+    let recording = traced.record("uftrace.data", &[], &["./throwing"]);
+    let before = ours(&report(&recording, &[]));
+    std::fs::remove_file(recording.join("info")).unwrap();
+    for entry in std::fs::read_dir(&recording).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().starts_with("perf-cpu") {
+            std::fs::write(path, "").unwrap();
+        }
+    }
+    let document = report(&recording, &[]);
+    let after = ours(&document);
+    assert_eq!(after["rest"].calls, before["rest"].calls);
+    assert_eq!(after["rest"].elapsed, before["rest"].elapsed);
+    // Nothing says that the threads never waited.
+    assert!(
+        document["rows"][0].get("application").is_none() && kinds(&document).contains(&"missing-file"),
+        "{document}"
+    );
+}
+
+/// Calls that the recorder lost are missing, as they are in uftrace, and their number is told.
+#[test]
+fn lost_records_are_counted_and_the_calls_around_them_kept() {
+    let traced = Traced::new();
+    traced.compile("mixed.c", MIXED, "mixed", &["-pg"]);
+    let recording = traced.record("uftrace.data", &["--no-event", "-F", "fib", "-D", "30"], &["./mixed"]);
+    let file = thread_file(&recording);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let word = |at: usize| u64::from_le_bytes(bytes[at + 8..at + 16].try_into().unwrap());
+    // A call and its return in the middle, as one record that says that two were lost.
+    let middle = bytes.len() / 32 * 16;
+    let is_leaf = |at: &usize| {
+        word(*at) & 3 == 0 && word(*at + 16) & 3 == 1 && word(*at) >> 6 & 0x3ff == word(*at + 16) >> 6 & 0x3ff
+    };
+    let leaf = (middle..bytes.len() - 32).step_by(16).find(is_leaf).expect("a function that calls none");
+    let lost = [0u64.to_le_bytes(), (2u64 | 5 << 3 | 2 << 16).to_le_bytes()].concat();
+    bytes.splice(leaf..leaf + 32, lost);
+    std::fs::write(&file, bytes).unwrap();
+    let theirs = traced.theirs("uftrace.data");
+    let document = report(&recording, &[]);
+    assert_eq!(ours(&document)["fib"].calls, theirs["fib"].calls);
+    let lost = document["problems"].as_array().unwrap().iter().find(|problem| problem["kind"] == "lost-samples");
+    assert_eq!(lost.expect("a problem")["count"], 2);
+}
