@@ -123,8 +123,13 @@ fn an_ambiguous_source_is_told_and_settled_by_the_prefix_map() {
         let messages = problems.filter(|problem| problem["kind"] == "ambiguous-source");
         messages.map(|problem| problem["message"].to_string()).collect::<Vec<_>>()
     };
-    let told = ambiguous(&client.status("ready"));
+    let status = client.status("ready");
+    let told = ambiguous(&status);
     assert_eq!(told.len(), 1);
+    let candidate =
+        |copy: &str| json!({ "path": lab.path(copy).join("src/start.cpp"), "from": "C:\\lab", "to": lab.path(copy) });
+    let asked = json!([{ "recorded": "C:\\lab\\src\\start.cpp", "candidates": [candidate("new"), candidate("old")] }]);
+    assert_eq!(status["ambiguous"], asked);
     assert!(told[0].contains("start.cpp") && told[0].contains("sourceMap"), "{told:?}");
     let (new, text) = client.open(&lab.path("new/src/start.cpp"));
     let old = uri_of(&lab.path("old/src/start.cpp"));
@@ -134,7 +139,8 @@ fn an_ambiguous_source_is_told_and_settled_by_the_prefix_map() {
     let mut settings = client.settings.clone();
     settings["sourceMap"] = json!({ "C:\\lab": lab.path("new") });
     client.notify("workspace/didChangeConfiguration", json!({ "settings": { "heatline": settings } }));
-    assert!(ambiguous(&client.status("ready")).is_empty());
+    let status = client.status("ready");
+    assert!(ambiguous(&status).is_empty() && status["ambiguous"].is_null(), "{status}");
     check(&mut client, &lab, &new, "start.cpp", &text);
     let hints = client.call("textDocument/inlayHint", crate::client::all_of(&old));
     assert_eq!(places(&hints), []);

@@ -6,7 +6,7 @@
 
 use crate::rust_source;
 use heatline_annotate::{
-    AnnotationOptions, FileId, Model, below, comparison_key, components, folds_case, is_absolute, same_name,
+    AnnotationOptions, FileId, Model, below, comparison_key, components, folds_case, is_absolute, is_windows, same_name,
 };
 use heatline_symbols::Checksum;
 use std::collections::HashMap;
@@ -54,15 +54,41 @@ pub struct Sources {
 /// A recorded path that could be several files of the workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ambiguous {
+    /// The file of the model.
+    pub file: FileId,
     /// The path.
     pub recorded: String,
     /// The files, in order.
     pub candidates: Vec<PathBuf>,
 }
 
+impl Ambiguous {
+    /// The prefixes, recorded and here, that settle it in favour of a candidate, and for all files beside it: what is left
+    /// without the names that both paths end with. Where that would be a whole system, the file alone.
+    pub fn settled_by(&self, candidate: &Path) -> (String, String) {
+        let here = candidate.to_string_lossy();
+        let names = components(&self.recorded).rev().zip(components(&here).rev());
+        let shared = names.take_while(|(a, b)| a == b).count();
+        match (above(&self.recorded, shared), above(&here, shared)) {
+            (Some(from), Some(to)) => (from.to_owned(), to.to_owned()),
+            _ => (self.recorded.clone(), here.into_owned()),
+        }
+    }
+}
+
+/// A path without its last names; `None` if nothing but a root would be left.
+fn above(path: &str, names: usize) -> Option<&str> {
+    let is_separator = |c: char| c == '/' || (c == '\\' && is_windows(path));
+    let mut left = path;
+    for _ in 0..names {
+        left = &left[..left.rfind(is_separator)?];
+    }
+    components(left).next().is_some().then_some(left)
+}
+
 impl fmt::Display for Ambiguous {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ambiguous { recorded, candidates } = self;
+        let Ambiguous { recorded, candidates, .. } = self;
         let shown: Vec<String> = candidates.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
         let more = if candidates.len() > MOST_NAMED { ", …" } else { "" };
         write!(f, "several files could be {recorded}: {}{more}", shown.join(", "))?;
@@ -80,7 +106,7 @@ impl Sources {
             let path = places.find(&file.path, &index).unwrap_or_else(|candidates| {
                 let chosen = only_with_checksum(&candidates, file.checksum.as_ref());
                 if chosen.is_none() {
-                    sources.ambiguous.push(Ambiguous { recorded: file.path.clone(), candidates });
+                    sources.ambiguous.push(Ambiguous { file: id, recorded: file.path.clone(), candidates });
                 }
                 chosen
             });
@@ -197,7 +223,9 @@ impl SourcePaths {
 
 /// The path with `from` replaced by `to`, if `from` is the path or a folder of it.
 fn map_prefix(recorded: &str, from: &str, to: &str) -> Option<PathBuf> {
-    Some(Path::new(to).join(below(recorded, from)?.collect::<PathBuf>()))
+    let rest: PathBuf = below(recorded, from)?.collect();
+    // With nothing behind it would end in a slash, as no file does.
+    Some(if rest.as_os_str().is_empty() { to.into() } else { Path::new(to).join(rest) })
 }
 
 /// The files of the workspace by name in lower case. Made when first needed: most profiles never need it.
@@ -375,6 +403,7 @@ mod tests {
         );
         assert_eq!(only_with_checksum(&candidates, Some(&md5(1))), None);
         let text = Ambiguous {
+            file: FileId(0),
             recorded: "/elsewhere/util.c".into(),
             candidates: vec!["/a/util.c".into(), "/b/util.c".into()],
         };
@@ -383,6 +412,21 @@ mod tests {
             "several files could be /elsewhere/util.c: /a/util.c, /b/util.c; settle it with sourceMap (--source-map), \
              like /elsewhere/util.c=/a/util.c"
         );
+    }
+
+    #[test]
+    fn one_answer_settles_all_files_beside_it() {
+        let settled = |recorded: &str, candidate: &str| {
+            let ambiguous = Ambiguous { file: FileId(0), recorded: recorded.into(), candidates: Vec::new() };
+            let (from, to) = ambiguous.settled_by(Path::new(candidate));
+            assert_eq!(map_prefix(recorded, &from, &to).unwrap().as_os_str(), candidate);
+            [from, to]
+        };
+        assert_eq!(settled("/build/app/lib/util.c", "/w/two/lib/util.c"), ["/build/app", "/w/two"]);
+        assert_eq!(settled("C:\\agent\\src\\Util.cpp", "/w/src/util.cpp")[1], "/w/src/util.cpp", "case counts here");
+        assert_eq!(settled("C:\\agent\\src\\util.cpp", "/w/src/util.cpp"), ["C:\\agent", "/w"]);
+        assert_eq!(settled("/src/util.c", "/w/src/util.c"), ["/src/util.c", "/w/src/util.c"], "not the whole system");
+        assert_eq!(settled("src/util.c", "/w/src/util.c"), ["src/util.c", "/w/src/util.c"]);
     }
 
     #[cfg(unix)]

@@ -562,6 +562,9 @@ impl Keeper {
         if let Some(shares) = Shares::of(&self.shared.lock()) {
             status.place(&shares);
         }
+        if let Some((wish, _)) = self.shown.as_ref().filter(|_| !status.ambiguous.is_empty()) {
+            status.source_map.clone_from(&wish.settings.source_map);
+        }
         status.problems.extend(problem);
         status.problems.extend(self.rebuilt.iter().map(|message| ProblemStatus::new("older-build", message)));
         let is_news = {

@@ -3,12 +3,17 @@
 use super::placing::Shares;
 use super::shown::Shown;
 use crate::discovery::Found;
-use heatline_annotate::text;
+use crate::sources::Ambiguous;
+use heatline_annotate::{FileId, text};
 use heatline_profile::Problem;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tower_lsp::ls_types::notification::Notification;
+
+/// So many ambiguous sources, and so many files that each could be, are told.
+const MOST_AMBIGUOUS: usize = 50;
 
 /// Whether costs are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -55,6 +60,12 @@ pub struct Status {
     /// How the sources differ from those that were built, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement_text: Option<String>,
+    /// Recorded sources that could be several files here, the costliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ambiguous: Vec<AmbiguousStatus>,
+    /// Where there are such: the pairs of the setting `sourceMap`, to which an answer is to be added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_map: Vec<(String, String)>,
     /// The profile compared with.
     pub baseline: Option<String>,
     /// A profile to compare with that was found.
@@ -95,6 +106,44 @@ pub struct CoverageStatus {
     none: f64,
     text: String,
     sentence: String,
+}
+
+/// A recorded source of a [`Status`] that could be several files here.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AmbiguousStatus {
+    /// Its path.
+    recorded: String,
+    candidates: Vec<CandidateStatus>,
+}
+
+/// One of the files that a recorded source could be, and the pair of `sourceMap` that says so.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct CandidateStatus {
+    path: String,
+    from: String,
+    to: String,
+}
+
+impl AmbiguousStatus {
+    fn of(ambiguous: &Ambiguous) -> Self {
+        let candidate = |path: &PathBuf| {
+            let (from, to) = ambiguous.settled_by(path);
+            CandidateStatus { path: path_text(path), from, to }
+        };
+        let candidates = ambiguous.candidates.iter().take(MOST_AMBIGUOUS).map(candidate).collect();
+        AmbiguousStatus { recorded: ambiguous.recorded.clone(), candidates }
+    }
+
+    /// Those of a profile, the costliest first.
+    fn all(shown: &Shown) -> Vec<Self> {
+        let weight = |file: FileId| {
+            let lines = shown.annotations.file(file).map(|view| view.lines.as_slice()).unwrap_or_default();
+            lines.iter().map(|line| line.exclusive.weight.0).fold(0, u64::saturating_add)
+        };
+        let mut all: Vec<&Ambiguous> = shown.kept.loaded.sources.ambiguous().iter().collect();
+        all.sort_by_cached_key(|ambiguous| Reverse(weight(ambiguous.file)));
+        all.into_iter().take(MOST_AMBIGUOUS).map(AmbiguousStatus::of).collect()
+    }
 }
 
 /// A problem of a [`Status`].
@@ -172,6 +221,7 @@ impl Status {
             sentence: text::coverage_sentence(coverage),
         });
         self.baseline = shown.baseline.as_ref().map(|baseline| path_text(&baseline.path));
+        self.ambiguous = AmbiguousStatus::all(shown);
         self.problems = shown.kept.loaded.problems.iter().map(ProblemStatus::from).collect();
         self.problems.extend(shown.remarks.iter().map(|remark| ProblemStatus::new("choice", remark)));
     }
