@@ -297,3 +297,27 @@ fn a_file_that_is_only_alike_does_not_get_the_costs_of_another() {
     let text = annotated(&repository);
     assert!(text.contains("not here any more") && !text.contains("alike.c"), "{text}");
 }
+
+#[test]
+fn a_source_that_could_be_several_files_is_settled_by_the_option_that_the_warning_names() {
+    let repository = Repository::empty();
+    let map = format!("-ffile-prefix-map={}=/build", repository.path("").display().to_string().trim_end_matches('/'));
+    let profile = repository.record(&["gcc", &map]);
+    for copy in ["one", "two"] {
+        std::fs::create_dir(repository.path(copy)).expect("a folder");
+        std::fs::copy(repository.path("busy.c"), repository.path(copy).join("busy.c")).expect("a source");
+    }
+    std::fs::remove_file(repository.path("busy.c")).expect("it was there");
+    let warned = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
+    let warning = String::from_utf8_lossy(&warned.stderr).into_owned();
+    let [one, two] = ["one", "two"].map(|copy| repository.path(copy).join("busy.c").display().to_string());
+    assert!(warning.contains(&format!("several files could be /build/busy.c: {one}, {two}")), "{warning}");
+    let option = warning.split("like ").nth(1).expect("an example").trim();
+    assert_eq!(option, format!("/build={}", repository.path("one").display()));
+    let report = report(&profile, &["--by", "line", "--source-map", option]);
+    assert!(!report["problems"].to_string().contains("several files"), "{report}");
+    let settled =
+        heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c", "--source-map", option]);
+    let text = String::from_utf8_lossy(&settled.stdout).into_owned();
+    assert!(settled.stderr.is_empty() && text.contains("one/busy.c\n") && text.contains("16777619u"), "{text}");
+}

@@ -38,6 +38,9 @@ function profileActions(status: Status, annotationsShown: boolean): ActionItem[]
       { label: '$(discard) Clear the baseline', command: 'heatline.clearBaseline' },
     );
   }
+  if ((status.ambiguous ?? []).length > 0) {
+    actions.push({ label: '$(question) Choose the file of a source…', command: 'heatline.chooseSource' });
+  }
   actions.push(
     { label: '$(refresh) Read the profile again', command: 'heatline.refresh' },
     { label: '$(close) Close the profile', command: 'heatline.closeProfile' },

@@ -10,6 +10,7 @@ import * as metric from './metric';
 import * as profiles from './profiles';
 import { LoadingProgress } from './progress';
 import { Server } from './server';
+import * as sources from './sources';
 import * as statusItem from './statusItem';
 
 export async function activate(context: ExtensionContext): Promise<void> {
@@ -26,6 +27,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
     paintStatus();
   });
   profiles.activate(context, server);
+  sources.activate(context, server);
   metric.activate(context, server);
   calls.activate(context);
   hotspots.activate(context, server);

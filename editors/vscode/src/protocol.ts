@@ -34,6 +34,19 @@ export interface Problem {
   message?: string;
 }
 
+/** A file that a recorded source could be, and the pair of `sourceMap` that says so. */
+export interface SourceCandidate {
+  path: string;
+  from: string;
+  to: string;
+}
+
+/** A recorded source that could be several files here. */
+export interface AmbiguousSource {
+  recorded: string;
+  candidates: SourceCandidate[];
+}
+
 /** The state of the server: what is shown, what could be. */
 export interface Status {
   state: 'idle' | 'loading' | 'ready' | 'failed';
@@ -46,6 +59,10 @@ export interface Status {
   placement?: Partial<Record<Place, number>> | null;
   /** How the sources differ from those that were built, as a sentence; absent if they do not. */
   placementText?: string | null;
+  /** The costliest first. */
+  ambiguous?: AmbiguousSource[];
+  /** Where sources are ambiguous: the pairs of the setting, to which an answer is to be added. */
+  sourceMap?: [string, string][];
   baseline: string | null;
   /** A profile to compare with that was found. */
   baselineOnOffer?: string | null;

@@ -77,5 +77,7 @@ describe('lists to pick from', () => {
     expect(offered(ready)).toContain('heatline.pickMetric');
     expect(offered(ready)).not.toContain('heatline.clearBaseline');
     expect(offered({ ...ready, baseline: '/project/old/perf.data' })).toContain('heatline.clearBaseline');
+    expect(offered(ready)).not.toContain('heatline.chooseSource');
+    expect(offered({ ...ready, ambiguous: [{ recorded: '/build/a.c', candidates: [] }] })).toContain('heatline.chooseSource');
   });
 });

@@ -92,8 +92,8 @@ impl fmt::Display for Ambiguous {
         let shown: Vec<String> = candidates.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
         let more = if candidates.len() > MOST_NAMED { ", …" } else { "" };
         write!(f, "several files could be {recorded}: {}{more}", shown.join(", "))?;
-        let chosen = candidates.first().map(|path| path.display().to_string()).unwrap_or_default();
-        write!(f, "; settle it with sourceMap (--source-map), like {recorded}={chosen}")
+        let (from, to) = candidates.first().map(|path| self.settled_by(path)).unwrap_or_default();
+        write!(f, "; settle it with sourceMap (--source-map), like {from}={to}")
     }
 }
 
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(
             text.to_string(),
             "several files could be /elsewhere/util.c: /a/util.c, /b/util.c; settle it with sourceMap (--source-map), \
-             like /elsewhere/util.c=/a/util.c"
+             like /elsewhere=/a"
         );
     }
 

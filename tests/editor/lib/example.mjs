@@ -14,7 +14,7 @@ const heatline = process.env.HEATLINE ?? path.join(path.resolve(top, process.env
 const vsix = process.env.HEATLINE_VSIX ?? path.join(top, 'editors/vscode/heatline.vsix');
 
 /** The bundled example; `make` fills an empty folder with it, `file` is opened first, `profile` is its recording. */
-const QUICKSTART = {
+export const QUICKSTART = {
   make: (folder) => { cpSync(path.join(top, 'fixtures/quickstart'), folder, { recursive: true }); },
   file: 'tree.cpp',
   profile: 'perf.data',
