@@ -9,6 +9,7 @@ mod instrumented;
 mod life;
 mod placement;
 mod renames;
+mod roots;
 mod shown;
 mod transport;
 mod windows;

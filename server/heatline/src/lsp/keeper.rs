@@ -170,6 +170,8 @@ impl Keeper {
             Order::Roots => {
                 self.configure(&Value::Null).await;
                 self.look = true;
+                // Sources are looked for in the roots.
+                self.want_if_other();
             }
             Order::Open(path) => {
                 self.choice = Choice::This(path);
@@ -203,6 +205,15 @@ impl Keeper {
         self.need = self.need.max(need);
     }
 
+    /// Wants to show what is to be shown now, if that is not what is shown.
+    fn want_if_other(&mut self) {
+        if let (Some((old, _)), Some(new)) = (&self.shown, self.wish())
+            && !new.shows_as(old)
+        {
+            self.want(Need::Show);
+        }
+    }
+
     async fn configure(&mut self, sent: &Value) {
         let before = self.shared.lock().settings.clone();
         let now = self.configuration.read(sent).await;
@@ -217,11 +228,7 @@ impl Keeper {
             self.metric = None;
         }
         self.look |= before.profiles != now.profiles;
-        if let (Some((old, _)), Some(new)) = (&self.shown, self.wish())
-            && !new.shows_as(old)
-        {
-            self.want(Need::Show);
-        }
+        self.want_if_other();
         let of_hints = |s: &settings::Settings| (s.hints.clone(), s.heat.clone());
         if self.shown.is_some() && (of_hints(&before) != of_hints(&now) || before.lenses != now.lenses) {
             self.shared.refresh_editors();
