@@ -14,10 +14,16 @@ __attribute__((noipa)) void work(void) {
 __attribute__((noipa)) void nap(void) {
     usleep(20000);
 }
+__attribute__((noipa)) void step(void) {
+    for (long i = 0; i < 200000; i++)
+        sink += i;
+}
 int main(void) {
     for (int i = 0; i < 3; i++)
         work();
     nap();
+    step();
+    step();
     return 0;
 }
 ";
@@ -54,13 +60,21 @@ fn times_and_calls_stand_above_functions_and_on_the_lines_that_call() {
         let hint = hints.as_array().unwrap().iter().find(|hint| hint["position"]["line"] == line);
         hint.unwrap_or_else(|| panic!("{hints}"))["label"].to_string()
     };
-    assert!(label(11).contains("incl ") && label(12).contains("incl "), "{hints}");
+    assert!(label(15).contains("incl ") && label(16).contains("incl "), "{hints}");
+    // Nobody recorded which line made which of the two calls.
+    assert_eq!((label(17), label(18)), (label(18), "\"2 calls here or on 1 other line\"".into()), "{hints}");
     let hover = client.call(
         "textDocument/hover",
-        json!({ "textDocument": { "uri": uri }, "position": { "line": 12, "character": 4 } }),
+        json!({ "textDocument": { "uri": uri }, "position": { "line": 16, "character": 4 } }),
     );
     let text = hover["contents"]["value"].as_str().unwrap();
     assert!(text.contains("| application |") && text.contains("1 call,"), "{text}");
+    let shared = client.call(
+        "textDocument/hover",
+        json!({ "textDocument": { "uri": uri }, "position": { "line": 17, "character": 4 } }),
+    );
+    let text = shared["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("`main` calls `step` on lines 18, 19: 2 calls from all of them"), "{text}");
     let hot = client.call("heatline/hotspots", json!({ "by": "function", "order": "inclusive", "metric": "waiting" }));
     let names: Vec<&Value> = hot["rows"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(hot["metric"], "waiting");

@@ -1,17 +1,32 @@
 //! The lines that instrumented functions are called from: what the recording does not say, the binaries often do.
 
 use crate::binaries::SearchPaths;
-use heatline_profile::{ModuleAddress, ModuleFrames, ModuleId, Problems, Profile, Silent, Svma};
+use heatline_profile::{CallStats, ModuleAddress, ModuleFrames, ModuleId, Problems, Profile, Silent, Svma};
 use heatline_readers::uftrace::{CallEdge, Placing, call_edges, calls_over, place_calls};
 use heatline_symbols::{FunctionRange, Image};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// Puts the calls of a profile on the lines that make them, as far as the code of the binaries tells.
-pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problems) {
+/// Calls of one function from another that has several lines with such calls: nobody knows which of them made which.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SharedCalls {
+    /// The function that calls.
+    pub caller: String,
+    /// The function that is called.
+    pub callee: String,
+    /// The lines that may have made the calls: paths as debug information has them, each line once.
+    pub lines: Vec<(String, NonZeroU32)>,
+    /// The calls from all of these lines together.
+    pub stats: CallStats,
+}
+
+/// Puts the calls of a profile on the lines that make them, as far as the code of the binaries tells. Returns those that
+/// may be from several lines.
+pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problems) -> Vec<SharedCalls> {
     let mut placing = Placing::default();
-    let mut ambiguous = FxHashSet::default();
+    let mut ambiguous = FxHashMap::default();
     let edges = call_edges(profile);
     for (id, module) in (0..).map(ModuleId).zip(&profile.modules) {
         let mut addresses: Vec<ModuleAddress> = profile
@@ -40,13 +55,21 @@ pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problem
         }
         code.find_calls(edges, &mut placing, &mut ambiguous);
     }
-    let calls = calls_over(profile, &ambiguous);
+    let stats = calls_over(profile, &ambiguous.keys().copied().collect());
+    let calls = stats.values().map(|stats| stats.calls).fold(0, u64::saturating_add);
     if calls > 0 {
         let message = "calls of a function from several lines of one other cannot be told apart, as uftrace does not record where \
-                       calls are made; they are not on those lines, but on the first of the calling function";
+                       calls are made; their time is not on those lines, but on the first of the calling function";
         problems.add("ambiguous-call-lines", calls, None, message);
     }
     place_calls(profile, &placing);
+    let mut shared: Vec<SharedCalls> = ambiguous
+        .into_iter()
+        .filter_map(|(edge, shared)| Some(SharedCalls { stats: *stats.get(&edge)?, ..shared }))
+        .filter(|shared| shared.stats.calls > 0)
+        .collect();
+    shared.sort_by(|a, b| (&a.caller, &a.callee, &a.lines).cmp(&(&b.caller, &b.callee, &b.lines)));
+    shared
 }
 
 /// The code of one module.
@@ -73,7 +96,7 @@ impl Code {
         &self,
         edges: impl Iterator<Item = &'a CallEdge> + Clone,
         placing: &mut Placing,
-        ambiguous: &mut FxHashSet<CallEdge>,
+        ambiguous: &mut FxHashMap<CallEdge, SharedCalls>,
     ) {
         let function = |address: &ModuleAddress| self.functions.get(address).copied();
         let targets: BTreeSet<Svma> = edges.clone().filter_map(|edge| Some(function(&edge.callee)?.start)).collect();
@@ -94,18 +117,35 @@ impl Code {
                 None => {}
             }
         }
-        let all: Vec<Svma> = several.iter().flat_map(|(_, sites)| sites.iter().copied()).collect();
+        // Of each edge the lines of its calls, and behind them the function that is called.
+        let callee = |edge: &CallEdge| function(&edge.callee).map_or(Svma(u64::MAX), |range| range.start);
+        let all: Vec<Svma> =
+            several.iter().flat_map(|(edge, sites)| sites.iter().copied().chain([callee(edge)])).collect();
         let Ok(lines) = self.image.resolve(&all, &Silent) else { return };
+        let frame = |number: usize| lines.frames(number).first();
+        let name = |number: usize| {
+            let function = frame(number).and_then(|frame| lines.functions.get(frame.function?.index()));
+            let name = function.map_or("[unknown]", |function| function.name.as_str());
+            name.strip_suffix("@plt").unwrap_or(name).to_owned()
+        };
+        let place = |number: usize| {
+            let frame = frame(number)?;
+            Some((lines.files.get(frame.file?.index())?.path.clone(), frame.line?))
+        };
         let mut at = 0;
         for (edge, sites) in several {
-            let place = |number: usize| lines.frames(number).first().and_then(|frame| Some((frame.file?, frame.line?)));
-            let is_one_line =
-                (at..at + sites.len()).all(|number| place(number).is_some() && place(number) == place(at));
-            at += sites.len();
+            let (first, end) = (at, at + sites.len());
+            at = end + 1;
+            let mut places: Vec<_> = (first..end).filter_map(place).collect();
+            let is_known = places.len() == sites.len();
+            places.sort_unstable();
+            places.dedup();
             match sites.first() {
-                Some(&first) if is_one_line => self.put(edge, first, placing),
+                Some(&site) if is_known && places.len() == 1 => self.put(edge, site, placing),
                 _ => {
-                    ambiguous.insert(edge);
+                    let (caller, callee) = (name(first), name(end));
+                    let stats = CallStats::default();
+                    ambiguous.insert(edge, SharedCalls { caller, callee, lines: places, stats });
                 }
             }
         }

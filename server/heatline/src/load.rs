@@ -2,6 +2,7 @@
 
 use crate::binaries::{Companions, Found, SearchPaths};
 use crate::kernel_symbols::KernelSymbols;
+use crate::shared_calls::{self, SharedLines};
 use crate::sources::{SourcePaths, Sources};
 use crate::time_choice::TimeChoice;
 use crate::{call_lines, files};
@@ -56,12 +57,14 @@ pub struct Loaded {
     pub looked: Vec<Vec<PathBuf>>,
     /// Where the binary of each module was found, by [`ModuleId`].
     pub binaries: Vec<Option<PathBuf>>,
+    /// Lines that may have made calls of which nobody recorded who made them.
+    pub shared: SharedLines,
     /// The lines of [`Loaded::lines_of`], made when first needed.
     lines: OnceLock<HashMap<FileId, Arc<[NonZeroU32]>>>,
 }
 
 impl Loaded {
-    /// The lines of a file that code of the profile is on or that functions are declared on, ascending. Files that are
+    /// The lines of a file that code of the profile is on, that functions are declared on or that may have called, ascending. Files that are
     /// one here are asked for by the one that stands for them.
     pub fn lines_of(&self, file: FileId) -> Arc<[NonZeroU32]> {
         self.lines.get_or_init(|| self.group_lines()).get(&file).cloned().unwrap_or_default()
@@ -73,6 +76,9 @@ impl Loaded {
         for (_, file, line) in self.model.source_lines() {
             let stands = same.get(file.0 as usize).copied().unwrap_or(file);
             lines.entry(stands).or_default().insert(line);
+        }
+        for (&file, shared) in &self.shared {
+            lines.entry(file).or_default().extend(shared.keys());
         }
         lines.into_iter().map(|(file, lines)| (file, lines.into_iter().collect())).collect()
     }
@@ -135,9 +141,10 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
         settle_stack_order(&mut profile, options.read.spt.stack_order, &search);
     }
     let mut problems = profile.problems.clone();
-    if profile.kind == ProfileKind::Uftrace {
-        call_lines::place(&mut profile, &search, &mut problems);
-    }
+    let shared = match profile.kind {
+        ProfileKind::Uftrace => call_lines::place(&mut profile, &search, &mut problems),
+        _ => Vec::new(),
+    };
     let profile = Arc::new(profile);
     let addresses = Addresses::of(&profile);
     let kernel = kernel_symbols(&search, &profile, &paths, &mut problems)?;
@@ -159,7 +166,8 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     let (looked, binaries): (_, Vec<Option<PathBuf>>) =
         found.into_iter().map(|found| (found.looked, found.path)).unzip();
     note_newer(&mut problems, model.profile(), &binaries, &path);
-    Ok(Loaded { model, sources, path, problems, looked, binaries, lines: OnceLock::new() })
+    let shared = shared_calls::lines(&shared, &model, &sources.same_file());
+    Ok(Loaded { model, sources, path, problems, looked, binaries, shared, lines: OnceLock::new() })
 }
 
 /// Finds out from the code of the binaries which end of the stacks of an SPT profile comes first.

@@ -14,6 +14,7 @@ mod lsp;
 mod out_file;
 mod rust_source;
 mod settings;
+mod shared_calls;
 mod sources;
 mod storage;
 mod symbol_path;

@@ -54,7 +54,12 @@ pub struct Label<'a> {
     mark: &'static str,
 }
 
-impl Label<'_> {
+impl<'a> Label<'a> {
+    /// A hint of these words alone.
+    pub fn of(text: &'a str, placement: Placement) -> Self {
+        Label { text, delta: None, mark: hint_mark(placement) }
+    }
+
     /// The same for a client that paints the difference itself.
     pub fn without_delta(self) -> Self {
         Label { delta: None, ..self }
@@ -80,6 +85,13 @@ impl Serialize for Label<'_> {
 pub struct Tooltip<'a> {
     text: &'a str,
     placement: Placement,
+}
+
+impl<'a> Tooltip<'a> {
+    /// A tooltip of these words and the placement.
+    pub fn of(text: &'a str, placement: Placement) -> Self {
+        Tooltip { text, placement }
+    }
 }
 
 impl fmt::Display for Tooltip<'_> {

@@ -4,7 +4,9 @@
 //! binaries may tell: then a function that calls stands on a stack with the address of that call, and its line has the
 //! inclusive cost of what it calls. What the function does itself stays at its entry.
 
-use heatline_profile::{CodeAddress, ModuleAddress, ModuleId, Profile, SampleFold, StackId, StackNode, StackTable};
+use heatline_profile::{
+    CallStats, CodeAddress, ModuleAddress, ModuleId, Profile, SampleFold, StackId, StackNode, StackTable,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A call from one function of a module to another, by addresses in them.
@@ -40,17 +42,20 @@ pub fn call_edges(profile: &Profile) -> Vec<CallEdge> {
     edges
 }
 
-/// How many calls are made over each of these edges.
-pub fn calls_over(profile: &Profile, edges: &FxHashSet<CallEdge>) -> u64 {
-    let is_one = |stack: StackId| {
+/// The calls over each of these edges, as far as there are any.
+pub fn calls_over(profile: &Profile, edges: &FxHashSet<CallEdge>) -> FxHashMap<CallEdge, CallStats> {
+    let edge = |stack: StackId| {
         let node = profile.stacks.node(stack);
-        node.parent.is_some_and(|parent| {
-            let (module, caller) = (node.module, profile.stacks.node(parent).address.recorded());
-            edges.contains(&CallEdge { module, caller, callee: node.address.recorded() })
-        })
+        let (module, caller) = (node.module, profile.stacks.node(node.parent?).address.recorded());
+        edges.get(&CallEdge { module, caller, callee: node.address.recorded() }).copied()
     };
-    let rows = profile.calls.iter().flat_map(|table| &table.rows).filter(|row| is_one(row.stack));
-    rows.map(|row| row.stats.calls).fold(0, u64::saturating_add)
+    let mut sums: FxHashMap<CallEdge, CallStats> = FxHashMap::default();
+    for row in profile.calls.iter().flat_map(|table| &table.rows) {
+        if let Some(edge) = edge(row.stack) {
+            *sums.entry(edge).or_default() += row.stats;
+        }
+    }
+    sums
 }
 
 /// Puts callers at the addresses of their calls, and functions at their entries.
@@ -108,7 +113,7 @@ fn move_rows(profile: &mut Profile, moved: &[StackId]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heatline_profile::{CallRow, CallStats, CallTable, EventId, ProfileKind, Tally, Weight};
+    use heatline_profile::{CallRow, CallTable, EventId, ProfileKind, Tally, Weight};
 
     /// main calls f from two places in its code; f was recorded behind its entry.
     #[test]
@@ -130,7 +135,10 @@ mod tests {
         let edge =
             |callee| CallEdge { module: ModuleId(0), caller: ModuleAddress(0x104), callee: ModuleAddress(callee) };
         assert_eq!(call_edges(&profile), [edge(0x204), edge(0x300)]);
-        assert_eq!(calls_over(&profile, &FxHashSet::from_iter([edge(0x204)])), 3);
+        assert_eq!(
+            calls_over(&profile, &FxHashSet::from_iter([edge(0x204)])),
+            FxHashMap::from_iter([(edge(0x204), stats)])
+        );
         let mut placing = Placing::default();
         placing.entries.insert((ModuleId(0), ModuleAddress(0x104)), ModuleAddress(0x100));
         placing.entries.insert((ModuleId(0), ModuleAddress(0x204)), ModuleAddress(0x200));

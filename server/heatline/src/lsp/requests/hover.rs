@@ -2,7 +2,7 @@
 
 use crate::lsp::server::place;
 use crate::lsp::shown::Shown;
-use crate::lsp::state::State;
+use crate::lsp::state::{Costed, State};
 use heatline_annotate::FileId;
 use heatline_annotate::placement::Placement;
 use std::num::NonZeroU32;
@@ -25,16 +25,25 @@ impl Question {
         let costed = state.costed(&asked.text_document.uri)?;
         let line = place(asked.position).line;
         let (_, line, placement) =
-            costed.document.lines(line, line).find(|(_, line, _)| costed.view.line(*line).is_some())?;
+            costed.document.lines(line, line).find(|(_, line, _)| says_something(&costed, *line))?;
         let origin = costed.document.profiled.as_ref().and_then(|followed| followed.base().origin.sentence());
         Some(Question { shown: costed.shown.clone(), file: costed.file, line, placement, origin })
     }
 
     /// The hover.
     pub fn answer(&self) -> Option<Hover> {
-        let mut value = self.shown.annotations.hover(self.file, self.line, self.placement)?;
+        let costs = self.shown.annotations.hover(self.file, self.line, self.placement);
+        let shared = self.shown.kept.loaded.shared.get(&self.file).and_then(|lines| lines.get(&self.line));
+        let notes = shared.into_iter().flat_map(|line| line.notes.iter().cloned());
+        let parts: Vec<String> = costs.into_iter().chain(notes).collect();
+        let mut value = (!parts.is_empty()).then(|| parts.join("\n\n"))?;
         value.extend(self.origin.iter().map(|origin| format!("  \n{origin}")));
         let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
         Some(Hover { contents, range: None })
     }
+}
+
+fn says_something(costed: &Costed<'_>, line: NonZeroU32) -> bool {
+    let shared = costed.shown.kept.loaded.shared.get(&costed.file);
+    costed.view.line(line).is_some() || shared.is_some_and(|lines| lines.contains_key(&line))
 }

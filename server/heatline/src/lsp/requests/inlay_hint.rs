@@ -3,6 +3,7 @@
 use crate::lsp::server::{place, position};
 use crate::lsp::state::{Costed, State};
 use crate::lsp::texts::{Label, LineText, Tooltip};
+use crate::shared_calls::SharedLine;
 use heatline_annotate::placement::Placement;
 use heatline_annotate::text;
 use serde::Serialize;
@@ -33,18 +34,39 @@ pub fn answer<T>(state: &State, params: &InlayHintParams, write: impl FnOnce(&[H
     let (start, end) = (place(params.range.start), place(params.range.end));
     let texts = costed.shown.texts(costed.file);
     let mut hints: Vec<Hint<'_>> = Vec::new();
-    for Hinted { now, index, placement, label } in hinted(state, &costed, &texts, start.line..=end.line) {
+    let mut push = |now, label, tooltip| {
         let at = costed.document.text.line_end(now, state.encoding);
         if (start..=end).contains(&at) {
-            hints.push(Hint {
-                position: position(at),
-                label: if state.abilities.paints_deltas { label.without_delta() } else { label },
-                tooltip: Markdown { kind: "markdown", value: texts[index].tooltip(placement) },
-                padding_left: true,
-            });
+            let tooltip = Markdown { kind: "markdown", value: tooltip };
+            hints.push(Hint { position: position(at), label, tooltip, padding_left: true });
         }
+    };
+    for Hinted { now, index, placement, label } in hinted(state, &costed, &texts, start.line..=end.line) {
+        let label = if state.abilities.paints_deltas { label.without_delta() } else { label };
+        push(now, label, texts[index].tooltip(placement));
     }
+    let shared = shared(state, &costed, &texts, start.line..=end.line);
+    for (now, placement, line, notes) in &shared {
+        push(*now, Label::of(&line.hint, *placement), Tooltip::of(notes, *placement));
+    }
+    hints.sort_by_key(|hint| hint.position.line);
     write(&hints)
+}
+
+/// The lines without a hint of their own that may have made calls, with what the tooltip says.
+fn shared<'a>(
+    state: &State,
+    costed: &'a Costed<'_>,
+    texts: &[LineText],
+    lines: RangeInclusive<u32>,
+) -> Vec<(u32, Placement, &'a SharedLine, String)> {
+    let Some(shared) = costed.shown.kept.loaded.shared.get(&costed.file) else { return Vec::new() };
+    let own: Vec<u32> = hinted(state, costed, texts, lines.clone()).map(|hinted| hinted.now).collect();
+    let told = costed.document.lines(*lines.start(), *lines.end()).filter_map(|(now, line, placement)| {
+        let line = shared.get(&line).filter(|line| line.share >= state.settings.hints.threshold)?;
+        own.binary_search(&now).is_err().then(|| (now, placement, line, line.notes.join("\n\n") + "\n\n"))
+    });
+    told.collect()
 }
 
 /// A line of a document that has a hint.
