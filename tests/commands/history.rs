@@ -321,3 +321,67 @@ fn a_source_that_could_be_several_files_is_settled_by_the_option_that_the_warnin
     let text = String::from_utf8_lossy(&settled.stdout).into_owned();
     assert!(settled.stderr.is_empty() && text.contains("one/busy.c\n") && text.contains("16777619u"), "{text}");
 }
+
+/// What `report --by line` says to people.
+fn table(repository: &Repository) -> String {
+    let shown = heatline(&repository.path(""), &["report", "perf.data", "--by", "line"]);
+    String::from_utf8_lossy(&shown.stdout).into_owned()
+}
+
+#[test]
+fn the_table_of_lines_says_where_they_are_now() {
+    let repository = Repository::new();
+    let profile = repository.record(&["gcc"]);
+    let row = |text: &str| {
+        let hot = format!("busy.c:{HOT} ");
+        let row = text.lines().find(|line| format!("{line} ").contains(&hot)).unwrap_or_else(|| panic!("{text}"));
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let text = table(&repository);
+    assert!(
+        row(&text).ends_with(&[format!("busy.c:{HOT}"), "busy".into()]) && !text.contains("sources changed"),
+        "{text}"
+    );
+    repository.write(&edited());
+    let text = table(&repository);
+    assert!(row(&text).join(" ").ends_with(&format!("busy.c:{HOT} ~line {}, edited busy", HOT + 2)), "{text}");
+    assert!(
+        text.ends_with("sources changed since the build: lines are those that were built, 'now' says where they are\n")
+    );
+    repository.write(&BUSY.replace("        hash = (hash ^ i) * 16777619u + (hash >> 13);\n", "        continue;\n"));
+    assert!(row(&table(&repository)).join(" ").ends_with(&format!("busy.c:{HOT} gone busy")), "{}", table(&repository));
+    repository.write(&format!("\n{BUSY}"));
+    repository.git(AFTER, &["mv", "busy.c", "mixing.c"]);
+    let text = table(&repository);
+    assert!(row(&text).join(" ").ends_with(&format!("busy.c:{HOT} mixing.c:{} busy", HOT + 1)), "{text}");
+    let json = report(&profile, &["--by", "line"]);
+    let hot = json["rows"].as_array().expect("rows").iter().find(|row| row["line"] == HOT).expect("the hot line");
+    assert_eq!(hot["file_now"], repository.path("mixing.c").display().to_string());
+    repository.git(AFTER, &["mv", "mixing.c", "busy.c"]);
+    repository.write("// Nothing of it.\nint answer(void) { return 42; }\n\nint question(int a)\n{\n  return a;\n}\n");
+    let text = table(&repository);
+    assert!(text.contains("of the profiled lines are left, so its lines are placed nowhere"), "{text}");
+}
+
+#[test]
+fn the_table_of_lines_says_what_nothing_is_known_of() {
+    let repository = Repository::empty();
+    repository.record(&["gcc"]);
+    repository.write(BUSY);
+    let text = table(&repository);
+    assert!(text.contains("busy.c: nothing tells whether this is the text of the build"), "{text}");
+}
+
+#[test]
+fn sources_that_are_asked_for_in_vain_are_said_and_own_ones_come_first() {
+    let repository = Repository::new();
+    repository.record(&["gcc"]);
+    let asked = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "bsy.c"]);
+    let warning = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(warning.contains("--source bsy.c: no source with cost has such a path or name; write"), "{warning}");
+    assert!(warning.contains("busy.c") && asked.stdout.is_empty(), "{warning}");
+    let shown = heatline(&repository.path(""), &["annotate", "perf.data"]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let first = text.lines().find(|line| line.ends_with(".c") || line.ends_with(".h")).expect("a source");
+    assert!(first.ends_with("busy.c"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! `heatline annotate`: the source text with costs beside the lines.
 
 use super::options::{self, Format, ProfileArgs, number};
+use super::output;
 use super::output::{CostJson, colour, csv_cell, from_here, print, print_json, printable, printable_path};
 use super::placed::Placed;
 use super::report::write_heading;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Options of `heatline annotate`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  heatline annotate perf.data                      hottest files first
+  heatline annotate perf.data                      your own files first, the hottest first
   heatline annotate perf.data --source '*/fib.c'   one file
   heatline annotate fixtures/quickstart            the newest profile of a folder")]
 pub struct AnnotateArgs {
@@ -37,6 +38,9 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = options::share, allow_negative_numbers = true)]
     threshold: f64,
 }
+
+/// So many files are named where none is as wanted.
+const MOST_NAMED: usize = 5;
 
 /// So many files are shown to people unless --limit says otherwise.
 const MOST_FILES: usize = 10;
@@ -82,12 +86,23 @@ pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
     let annotations = session.annotations();
     let mut files = hottest_files(&session, &annotations);
     if let Some(pattern) = &args.source {
+        let all = files.clone();
         let glob = globset::Glob::new(pattern).with_context(|| format!("--source {pattern}"))?.compile_matcher();
         let name = |path: &str| path.rsplit(['/', '\\']).next().is_some_and(|name| glob.is_match(name));
         files.retain(|(id, _)| {
-            let path = &session.loaded.model.file(*id).path;
-            glob.is_match(path) || name(path)
+            let recorded = &session.loaded.model.file(*id).path;
+            let here = placed.bases().path(*id).map(|path| path.to_string_lossy());
+            [Some(recorded.as_str()), here.as_deref()]
+                .into_iter()
+                .flatten()
+                .any(|path| glob.is_match(path) || name(path))
         });
+        if files.is_empty() && !all.is_empty() {
+            output::say(format_args!("warning: {}", no_match(&session, pattern, &all)));
+            if args.profile.format == Format::Table {
+                return Ok(());
+            }
+        }
     }
     match args.profile.format {
         Format::Json => {
@@ -95,8 +110,35 @@ pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
             print_json(&document(&session, &placed, &files))
         }
         Format::Csv => print(|out| write_csv(out, &session, &placed, &files)),
-        Format::Table => print(|out| write_text(out, &session, &placed, &files, &args)),
+        Format::Table => {
+            own_first(&mut files, &placed);
+            print(|out| write_text(out, &session, &placed, &files, &args))
+        }
     }
+}
+
+/// What to say where a pattern leaves nothing of files with cost.
+fn no_match(session: &Session, pattern: &str, files: &[(FileId, &FileView)]) -> String {
+    let path = |(id, _): &(FileId, &FileView)| from_here(&session.loaded.model.file(*id).path);
+    let hottest: Vec<String> = files.iter().take(MOST_NAMED).map(path).collect();
+    format!(
+        "--source {pattern}: no source with cost has such a path or name; write a name ('fib.c') or a pattern for the \
+         whole path ('*/src/*'); the hottest of {}: {}",
+        files.len(),
+        hottest.join(", ")
+    )
+}
+
+/// The files of whoever asks, and what is known of the text of the build alone, before others that are here, and these
+/// before what is not; each kind hottest first.
+fn own_first(files: &mut [(FileId, &FileView)], placed: &Placed) {
+    let here = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
+    files.sort_by_cached_key(|(id, _)| {
+        let path = placed.bases().path(*id).and_then(|path| path.canonicalize().ok());
+        let is_own = path.as_ref().zip(here.as_ref()).is_some_and(|(path, here)| path.starts_with(here));
+        let is_kept = path.is_none() && placed.base(*id).is_some_and(BaseText::is_verified);
+        (!is_own && !is_kept, path.is_none() && !is_kept)
+    });
 }
 
 /// All files with cost, by exclusive, then inclusive weight.

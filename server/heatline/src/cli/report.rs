@@ -1,6 +1,7 @@
 //! `heatline report`: costs as a table.
 
 mod document;
+mod places;
 mod spe;
 mod table;
 mod times;
@@ -12,6 +13,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use heatline_annotate::{By, Call, Calls, CostTable, Metric, Party, Row, Selection};
 use heatline_profile::EventId;
+use places::Now;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,6 +55,8 @@ struct ReportRow {
     row: Row,
     event: Option<EventId>,
     calls: Option<Calls>,
+    /// Where its line is now, where that was asked for.
+    now: Option<Now>,
 }
 
 /// Runs the command.
@@ -70,12 +74,17 @@ pub fn run(args: ReportArgs) -> anyhow::Result<()> {
     if args.calls {
         add_calls(&session, args.by, &mut rows)?;
     }
-    let most = args.profile.most_rows();
-    let shown = &rows[..rows.len().min(most)];
+    let all = rows.len();
+    rows.truncate(args.profile.most_rows());
+    let shown = &mut rows[..];
+    // Functions are found by their names; only programs want to know where each begins now.
+    let is_placed = args.by == RowKind::Line || args.profile.format == Format::Json;
+    let remarks = if is_placed { places::add(&session, shown) } else { Vec::new() };
+    let shown = &*shown;
     match args.profile.format {
         Format::Json => print_json(&document::document(&session, shown)),
         Format::Csv => print(|out| table::csv(&session, shown).write_csv(out)),
-        Format::Table => print(|out| table::write(out, &session, shown, rows.len())),
+        Format::Table => print(|out| table::write(out, &session, shown, all, &remarks)),
     }
 }
 
@@ -122,7 +131,7 @@ fn rows(session: &Session, by: RowKind) -> Vec<ReportRow> {
         RowKind::Process => By::Process,
         RowKind::Event => return event_rows(session),
     };
-    session.table.rows(by).into_iter().map(|row| ReportRow { row, event: None, calls: None }).collect()
+    session.table.rows(by).into_iter().map(|row| ReportRow { row, event: None, calls: None, now: None }).collect()
 }
 
 /// One row per event, each of its own whole.
@@ -138,6 +147,7 @@ fn event_rows(session: &Session) -> Vec<ReportRow> {
                 row: Row { exclusive: table.selected(), times, ..Row::default() },
                 event: Some(event),
                 calls: None,
+                now: None,
             }
         })
         .collect()

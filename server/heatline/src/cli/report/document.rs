@@ -4,9 +4,7 @@ use super::ReportRow;
 use super::spe::SpeJson;
 use super::times::{CallTimeJson, TimedJson};
 use crate::cli::output::{CostJson, ProblemJson, problems_json};
-use crate::cli::placed::Placed;
 use crate::cli::session::Session;
-use heatline_annotate::placement::Placement;
 use heatline_annotate::text;
 use heatline_annotate::{Call, Coverage, ModuleCoverage, Party};
 use heatline_profile::{EventId, ProfileKind, SpeOrigin};
@@ -101,11 +99,14 @@ pub struct RowJson {
     pub exclusive: Option<CostJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<CostJson>,
+    /// Where the file is, if it was renamed since it was built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_now: Option<String>,
     /// Where the line is in the source as it is now, if it is not where it was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    line_now: Option<u32>,
+    pub line_now: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    placement: Option<&'static str>,
+    pub placement: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     spe: Option<SpeJson>,
     /// The same of memory accesses.
@@ -176,7 +177,7 @@ pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
             .find(|row| row.calls.is_some())
             .and_then(|_| session.table.call_basis())
             .map(text::basis),
-        rows: placed_rows(session, rows),
+        rows: rows.iter().map(|of| row(session, of)).collect(),
         problems: problems_json(&session.loaded.problems),
     }
 }
@@ -206,22 +207,7 @@ fn coverage(session: &Session, coverage: &Coverage) -> CoverageJson {
     }
 }
 
-/// Rows with the places of their lines.
-fn placed_rows(session: &Session, rows: &[ReportRow]) -> Vec<RowJson> {
-    let placed = rows.iter().any(|row| row.row.line.is_some()).then(|| Placed::of(session));
-    let json = |report_row: &ReportRow| {
-        let mut json = row(session, report_row);
-        if let (Some(placed), Some(file), Some(line)) = (&placed, report_row.row.file, report_row.row.line) {
-            let (now, placement) = placed.line(session.loaded.sources.representative(file), line);
-            json.placement = Some(placement.name());
-            json.line_now = Some(now + 1).filter(|now| placement != Placement::Gone && *now != line.get());
-        }
-        json
-    };
-    rows.iter().map(json).collect()
-}
-
-pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow) -> RowJson {
+pub fn row(session: &Session, ReportRow { row, event, calls: edges, now }: &ReportRow) -> RowJson {
     let model = &session.loaded.model;
     let profile = model.profile();
     let thread = row.thread.map(|id| profile.thread(id));
@@ -241,8 +227,9 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges }: &ReportRow
         inlined: row.function.map(|_| row.inlined),
         exclusive: exclusive.then(|| row.exclusive.into()),
         inclusive: row.inclusive.map(CostJson::from),
-        line_now: None,
-        placement: None,
+        file_now: now.as_ref().and_then(|now| now.renamed.as_ref()).map(|path| path.display().to_string()),
+        line_now: now.as_ref().and_then(|now| now.line).filter(|now| row.line.is_some_and(|line| line.get() != *now)),
+        placement: now.as_ref().map(|now| now.placement.name()),
         spe: row.spe.as_deref().filter(|_| origin == SpeOrigin::Spe).map(SpeJson::from),
         mem: row.spe.as_deref().filter(|_| origin == SpeOrigin::Memory).map(SpeJson::from),
         elapsed: times.map(|times| times.elapsed.into()),

@@ -1,6 +1,6 @@
 //! The tables of `heatline report`: for people, and as comma-separated values.
 
-use super::{ReportRow, document, times};
+use super::{ReportRow, document, places, times};
 use crate::cli::output::{LONGEST_NAME, Table, colour, from_here, printable, printable_path};
 use crate::cli::session::Session;
 use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
@@ -9,8 +9,14 @@ use heatline_profile::{CallTable, EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
 
-/// Writes the rows that are shown, of `all` rows.
-pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: usize) -> io::Result<()> {
+/// Writes the rows that are shown, of `all` rows, and `remarks` below them.
+pub fn write(
+    out: &mut dyn Write,
+    session: &Session,
+    shown: &[ReportRow],
+    all: usize,
+    remarks: &[String],
+) -> io::Result<()> {
     write_heading(out, session)?;
     if shown.iter().any(|row| row.calls.is_some()) && session.table.call_basis() == Some(CallBasis::Branches) {
         writeln!(
@@ -21,7 +27,7 @@ pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: u
     let mut headings = vec![">exclusive", ">inclusive", ">samples"];
     headings.extend(times::HEADINGS);
     let thread = if shown.iter().any(|row| row.row.is_process) { "process" } else { "thread" };
-    headings.extend(["event", thread, "function", "source", "module"]);
+    headings.extend(["event", thread, "function", "source", "now", "module"]);
     let mut table = Table::new(&headings);
     for row in shown {
         table.push(cells(session, row));
@@ -37,6 +43,9 @@ pub fn write(out: &mut dyn Write, session: &Session, shown: &[ReportRow], all: u
     }
     if all > shown.len() {
         writeln!(out, "… {} more rows; --limit {all} shows all", all - shown.len())?;
+    }
+    for remark in remarks {
+        writeln!(out, "{remark}")?;
     }
     Ok(())
 }
@@ -85,7 +94,7 @@ fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
         }
         Party::Unnamed(module) => ("[no symbol]".to_owned(), module),
     };
-    let mut cells = vec![String::new(); 8 + times::HEADINGS.len()];
+    let mut cells = vec![String::new(); 9 + times::HEADINGS.len()];
     // How often a branch was taken is no share of what was sampled.
     if session.table.call_basis() == Some(CallBasis::Stacks) {
         cells[1] = call.cost.percent.map_or_else(String::new, |percent| percent.to_string());
@@ -93,11 +102,12 @@ fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
     cells[2] = count(call.cost.samples);
     let after = 3 + times::HEADINGS.len();
     cells[after + 2] = format!("{arrow}{name}");
-    cells[after + 4] = model.profile().module(module).base_name().to_owned();
+    cells[after + 5] = model.profile().module(module).base_name().to_owned();
     cells
 }
 
-fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<String> {
+fn cells(session: &Session, of: &ReportRow) -> Vec<String> {
+    let ReportRow { row, event, .. } = of;
     let model = &session.loaded.model;
     let profile = model.profile();
     let percent = |cost: Cost| cost.percent.map_or_else(String::new, |percent: Percent| percent.to_string());
@@ -130,6 +140,7 @@ fn cells(session: &Session, ReportRow { row, event, .. }: &ReportRow) -> Vec<Str
         row.function
             .map_or_else(String::new, |id| format!("{}{inlined}", short_name(&model.function(id).name, LONGEST_NAME))),
         source,
+        places::cell(of),
         row.module.map_or_else(String::new, |id| profile.module(id).base_name().to_owned()),
     ];
     let times = row.times.as_deref().filter(|_| event.is_none());
@@ -161,6 +172,7 @@ pub fn csv(session: &Session, rows: &[ReportRow]) -> Table {
         "inclusive_samples",
     ];
     headings.extend(times::COLUMNS);
+    headings.extend(["file_now", "line_now", "placement"]);
     let mut table = Table::new(&headings);
     let number = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
     let cost = |cost: Option<Cost>| match cost {
@@ -182,6 +194,11 @@ pub fn csv(session: &Session, rows: &[ReportRow]) -> Table {
         row.extend(cost(json.exclusive.map(|_| report_row.row.exclusive)));
         row.extend(cost(report_row.row.inclusive));
         row.extend(times::values(report_row.row.times.as_deref()));
+        row.extend([
+            json.file_now.unwrap_or_default(),
+            number(json.line_now.map(i64::from)),
+            json.placement.unwrap_or_default().into(),
+        ]);
         table.push(row);
     }
     table.drop_empty();
