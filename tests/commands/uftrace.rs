@@ -296,6 +296,25 @@ fn every_row_has_the_four_times() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+#[test]
+fn the_inclusive_order_begins_with_what_calls_everything() {
+    let traced = Traced::new();
+    traced.compile("mixed.c", MIXED, "mixed", &["-pg"]);
+    let recording = traced.record("uftrace.data", &[], &["./mixed"]);
+    for metric in ["elapsed", "application", "waiting"] {
+        let document = report(&recording, &["--metric", metric, "--order", "inclusive"]);
+        let weights =
+            document["rows"].as_array().unwrap().iter().map(|row| row["inclusive"]["weight"].as_u64().unwrap());
+        let weights: Vec<u64> = weights.collect();
+        assert!(weights.is_sorted_by(|a, b| a >= b), "{metric}: {weights:?}");
+        assert!(metric != "elapsed" || document["rows"][0]["function"] != "fib", "{document}");
+    }
+    let output = heatline(traced.folder.path(), &["report", "uftrace.data"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("percentages are of all elapsed; "), "{output:?}");
+    let output = heatline(traced.folder.path(), &["diff", "uftrace.data", "uftrace.data"]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("samples"), "{output:?}");
+}
+
 /// The line of the source that holds a text, counted from one.
 fn line_of(source: &str, text: &str) -> u64 {
     1 + source.lines().position(|line| line.contains(text)).expect("a line with this text") as u64

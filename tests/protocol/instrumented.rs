@@ -80,5 +80,10 @@ fn times_and_calls_stand_above_functions_and_on_the_lines_that_call() {
     assert_eq!(hot["metric"], "waiting");
     let at = |wanted: &str| names.iter().position(|name| *name == wanted).unwrap_or(usize::MAX);
     assert!(at("nap") < at("work"), "{names:?}");
+    // What a library does is where most of it is called.
+    let waits = client.call("heatline/hotspots", json!({ "by": "function", "metric": "waiting" }));
+    let first = &waits["rows"][0];
+    assert_eq!((&first["name"], &first["location"]["uri"]), (&json!("usleep"), &json!(uri)), "{waits}");
+    assert_eq!(first["location"]["range"]["start"]["line"], 7, "{waits}");
     assert_eq!(client.end().code(), Some(0));
 }

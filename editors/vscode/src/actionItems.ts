@@ -1,5 +1,6 @@
 // The list of actions: a pure function of the server's status.
 import type { Status } from './protocol';
+import { waitingMetric } from './hotspotItems';
 
 /** One row and the command it runs. */
 export interface ActionItem {
@@ -24,6 +25,7 @@ function profileActions(status: Status, annotationsShown: boolean): ActionItem[]
   const actions: ActionItem[] = [
     { label: '$(flame) Show the hottest lines…', command: 'heatline.showHotspots' },
     { label: '$(symbol-function) Show the hottest functions…', command: 'heatline.showHotFunctions' },
+    ...(waitingMetric(status) === undefined ? [] : [{ label: '$(watch) Show what waits most…', command: 'heatline.showWaits' }]),
     { label: '$(graph) Pick a metric…', command: 'heatline.pickMetric' },
     annotationsShown
       ? { label: '$(eye-closed) Switch annotations off', command: 'heatline.toggleAnnotations' }

@@ -1,5 +1,5 @@
 // The list of hotspots: a pure function of the server's answer.
-import type { Hotspot } from './protocol';
+import type { Hotspot, Status } from './protocol';
 import { fileName } from './statusText';
 
 /** One row of the picker. */
@@ -16,6 +16,11 @@ export function hotspotItems(rows: readonly Hotspot[]): HotspotItem[] {
     description: place(hotspot),
     hotspot,
   }));
+}
+
+/** The metric that holds the time in which threads waited. */
+export function waitingMetric(status: Status | undefined): string | undefined {
+  return status?.metrics.map(({ id }) => id).find((id) => id === 'waiting' || id === 'off-cpu');
 }
 
 function place({ location, module, placement }: Hotspot): string {

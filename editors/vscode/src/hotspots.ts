@@ -1,6 +1,6 @@
 // Going to what costs: the hottest line, the next and the previous one, and a list of all with a preview.
 import { commands, window, type ExtensionContext, type QuickPickItem, type TextEditor } from 'vscode';
-import { hotspotItems, type HotspotItem } from './hotspotItems';
+import { hotspotItems, waitingMetric, type HotspotItem } from './hotspotItems';
 import { jumpTo } from './jump';
 import { AdjacentHotspotRequest, HotspotsRequest, type HotspotsParams } from './protocol';
 import type { Server } from './server';
@@ -16,6 +16,7 @@ export function activate(context: ExtensionContext, server: Server): void {
     commands.registerCommand('heatline.previousHotspot', () => goToAdjacent(server, 'previous')),
     commands.registerCommand('heatline.showHotspots', () => pick(server, 'line', 'exclusive', 'Hottest lines')),
     commands.registerCommand('heatline.showHotFunctions', () => pick(server, 'function', 'exclusive', 'Hottest functions')),
+    commands.registerCommand('heatline.showWaits', () => pickWaits(server)),
     commands.registerCommand('heatline.showRegressions', () => pick(server, 'function', 'regression', 'Regressions')),
     commands.registerCommand('heatline.showImprovements', () => pick(server, 'function', 'improvement', 'Improvements')),
   );
@@ -56,8 +57,25 @@ function nothing(): void {
   void window.showInformationMessage('Heatline: no line whose source is here costs anything.');
 }
 
-async function pick(server: Server, by: HotspotsParams['by'], order: HotspotsParams['order'], title: string): Promise<void> {
-  const answer = await server.request(HotspotsRequest, { by, order, limit: LIMIT });
+async function pickWaits(server: Server): Promise<void> {
+  const metric = waitingMetric(server.status);
+  if (metric === undefined) {
+    void window.showInformationMessage(
+      'Heatline: this profile does not say when threads waited; record with uftrace (without --no-event) or with perf record --switch-events.',
+    );
+    return;
+  }
+  await pick(server, 'function', 'exclusive', 'What waits most', metric);
+}
+
+async function pick(
+  server: Server,
+  by: HotspotsParams['by'],
+  order: HotspotsParams['order'],
+  title: string,
+  metric?: string,
+): Promise<void> {
+  const answer = await server.request(HotspotsRequest, { by, order, limit: LIMIT, ...(metric === undefined ? {} : { metric }) });
   const items = hotspotItems(answer?.rows ?? []);
   if (items.length === 0) {
     if (order === 'exclusive') {

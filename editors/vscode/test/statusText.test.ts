@@ -76,6 +76,8 @@ describe('lists to pick from', () => {
     expect(offered(idle)).toEqual(['heatline.openProfile', 'heatline.restartServer', 'heatline.showLog']);
     expect(offered(ready)).toContain('heatline.pickMetric');
     expect(offered(ready)).not.toContain('heatline.clearBaseline');
+    expect(offered(ready)).not.toContain('heatline.showWaits');
+    expect(offered({ ...ready, metrics: [{ id: 'off-cpu', unit: 'ns' }] })).toContain('heatline.showWaits');
     expect(offered({ ...ready, baseline: '/project/old/perf.data' })).toContain('heatline.clearBaseline');
     expect(offered(ready)).not.toContain('heatline.chooseSource');
     expect(offered({ ...ready, ambiguous: [{ recorded: '/build/a.c', candidates: [] }] })).toContain('heatline.chooseSource');

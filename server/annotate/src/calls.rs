@@ -4,11 +4,13 @@
 //! often recursion repeats it. Where a metric was recorded without stacks but the profile holds branches, the edges are
 //! those branches that were calls; the two kinds are never mixed.
 
-use crate::model::{FunctionId, ModelFrame};
+use crate::model::{FileId, FunctionId, LineKey, ModelFrame};
 use crate::table::{Cost, CostTable};
 use crate::tree::Visit;
-use heatline_profile::{ModuleId, Tally};
+use heatline_profile::{ModuleId, Tally, Weight};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::num::NonZeroU32;
 
 /// The function at the other end of a call, or code of a module that has no name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -81,6 +83,30 @@ impl CostTable {
             edges.into_iter().map(|((caller, callee), (tally, _))| (caller, callee, cost(tally))).collect();
         graph.sort_by_key(|&(caller, callee, cost)| (std::cmp::Reverse(cost.weight), caller, callee));
         graph
+    }
+
+    /// For each function the source line that calls it at the highest cost.
+    pub fn costliest_call_lines(&self) -> FxHashMap<FunctionId, (FileId, NonZeroU32)> {
+        let mut sums: FxHashMap<(FunctionId, FileId, NonZeroU32), Weight> = FxHashMap::default();
+        for (node, sum) in self.sums.iter().enumerate().filter(|(_, sum)| sum.samples > 0) {
+            let node = node as u32;
+            let caller = self.model.tree.parent(node).map(|parent| self.frames(parent)[0].line);
+            let line = caller.and_then(|line| match self.model.lines.get(line.0 as usize)? {
+                LineKey::Source(_, file, line) => Some((*file, *line)),
+                _ => None,
+            });
+            let called = self.frames(node).last().and_then(|frame| frame.function);
+            if let (Some((file, line)), Some(function)) = (line, called) {
+                *sums.entry((function, file, line)).or_default() += sum.weight;
+            }
+        }
+        let mut best: FxHashMap<FunctionId, (Weight, Reverse<(FileId, NonZeroU32)>)> = FxHashMap::default();
+        for ((function, file, line), weight) in sums {
+            let this = (weight, Reverse((file, line)));
+            let known = best.entry(function).or_insert(this);
+            *known = this.max(*known);
+        }
+        best.into_iter().map(|(function, (_, place))| (function, place.0)).collect()
     }
 
     /// The calls of one function.

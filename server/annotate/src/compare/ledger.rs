@@ -90,6 +90,11 @@ pub struct Ledger {
 pub type TextOf<'a> = &'a dyn Fn(FileId) -> Option<Arc<str>>;
 
 impl Ledger {
+    /// Whether its weights were measured and not sampled.
+    pub fn is_measured(&self) -> bool {
+        self.measured
+    }
+
     /// The rows of a table by one kind of place. Texts are asked for only where lines are compared.
     pub fn of(table: &CostTable, by: By, measure: Measure, text_of: TextOf<'_>) -> Self {
         let model = table.model();

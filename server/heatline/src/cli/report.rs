@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use heatline_annotate::{By, Call, Calls, CostTable, Metric, Party, Row, Selection};
 use heatline_profile::EventId;
 use places::Now;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub(super) use table::write_heading;
 #[command(after_help = "Examples:
   heatline report perf.data                       functions, hottest first
   heatline report perf.data --by line --limit 20  the twenty hottest lines
+  heatline report perf.data --order inclusive     what costs most with all it calls
   heatline report perf.data --dso libz.so.1       only functions of one module
   heatline report perf.data --format json         for programs
   heatline report perf.data --calls               functions with callers and callees
@@ -34,6 +36,9 @@ pub struct ReportArgs {
     /// By what rows are told apart.
     #[arg(long, value_enum, default_value = "function")]
     by: RowKind,
+    /// What comes first.
+    #[arg(long, value_enum, default_value = "exclusive")]
+    order: RowOrder,
     /// With each function also its callers and callees, as measured.
     #[arg(long)]
     calls: bool,
@@ -48,6 +53,14 @@ enum RowKind {
     Thread,
     Process,
     Event,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum RowOrder {
+    /// The cost of the place itself
+    Exclusive,
+    /// The cost with everything it called
+    Inclusive,
 }
 
 /// A row to write; an event row is of another table than the session's.
@@ -71,6 +84,10 @@ pub fn run(args: ReportArgs) -> anyhow::Result<()> {
         return print_coverage(&session, args.profile.format);
     }
     let mut rows = rows(&session, args.by);
+    if args.order == RowOrder::Inclusive {
+        // They come by exclusive weight, and sorting keeps the order of equals.
+        rows.sort_by_key(|row| Reverse(row.row.inclusive.unwrap_or(row.row.exclusive).weight));
+    }
     if args.calls {
         add_calls(&session, args.by, &mut rows)?;
     }

@@ -3,6 +3,8 @@
 use super::options::{DiffArgs, Kind, Limit};
 use super::recordings::{MetricName, Recording, Recordings};
 use heatline_annotate::compare::{Change, ComparedRow, Comparison, Compute, Delta, Ledger, SortKey, Verdict};
+use heatline_annotate::text;
+use heatline_profile::Weight;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -42,6 +44,8 @@ pub struct File {
     pub total: u64,
     /// The samples in it.
     pub samples: u64,
+    /// What it is of, in words: so many samples, or what was measured.
+    pub extent: String,
 }
 
 impl Outcome {
@@ -66,12 +70,14 @@ impl Outcome {
         let columns = std::iter::once(&recordings.baseline).chain(&recordings.columns).enumerate();
         let file = |column: usize, recording: &Recording<Ledger>| {
             let ledger = recording.find(&metric).map(|(_, ledger)| ledger);
-            File {
-                column,
-                path: recording.path.clone(),
-                total: ledger.map_or(0, |ledger| ledger.whole().0),
-                samples: ledger.map_or(0, Ledger::samples),
-            }
+            let samples = ledger.map_or(0, Ledger::samples);
+            let total = ledger.map_or(0, |ledger| ledger.whole().0);
+            let extent = match (ledger.is_some_and(Ledger::is_measured), metric.unit) {
+                (true, "ns") => text::duration(Weight(total)),
+                (true, unit) => format!("{} {unit}", text::count(total)),
+                (false, _) => text::samples(samples),
+            };
+            File { column, path: recording.path.clone(), total, samples, extent }
         };
         Some(Outcome {
             comparison,

@@ -4,7 +4,7 @@ use super::result::Outcome;
 use crate::cli::output::printable;
 use heatline_annotate::Delta;
 use heatline_annotate::compare::{ComparedRow, Status, Verdict};
-use heatline_annotate::text::{UNTESTABLE, points, samples};
+use heatline_annotate::text::{UNTESTABLE, points};
 use heatline_profile::round;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
     writeln!(out, "### Heatline: {verdict}\n")?;
     for file in &outcome.files {
         let role = if file.column == 0 { "baseline" } else { "compared" };
-        writeln!(out, "- {role}: `{}`, {}", code(&file.path.display().to_string()), samples(file.samples))?;
+        writeln!(out, "- {role}: `{}`, {}", code(&file.path.display().to_string()), file.extent)?;
     }
     let (metric, by) = (&outcome.metric.id, outcome.by.name());
     writeln!(out, "- `{}` by {by}; shares of all samples, 95 % intervals\n", code(metric))?;

@@ -5,7 +5,7 @@ use super::result::Outcome;
 use crate::cli::output::{LONGEST_NAME, Table, colour, from_here, printable, printable_path};
 use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Delta, Pairing, Status, Verdict};
 use heatline_annotate::short_name;
-use heatline_annotate::text::{UNTESTABLE, points, samples};
+use heatline_annotate::text::{UNTESTABLE, points};
 use heatline_profile::round;
 use std::io::{self, Write};
 
@@ -44,7 +44,7 @@ fn heading(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
             (column, true) => format!("new/{column}"),
         };
         let (path, metric) = (printable_path(&file.path), printable(&outcome.metric.id));
-        writeln!(out, "{role:9} {path} · {metric} · {}", samples(file.samples))?;
+        writeln!(out, "{role:9} {path} · {metric} · {}", file.extent)?;
     }
     let runs = outcome.comparison.totals.iter().map(|total| total.runs).max().unwrap_or(1);
     let runs = if runs > 1 { "runs pooled with their spread" } else { "one run each" };

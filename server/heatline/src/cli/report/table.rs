@@ -59,7 +59,11 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let (path, id) = (printable_path(&session.loaded.path), metric.id(profile));
     writeln!(out, "{path} · {} · {} · {weight}", printable(&id), extent(session))?;
     let coverage = session.table.coverage();
-    let base = if session.table.selection().filter.relative { "what the filters leave" } else { "all samples" };
+    let base = match (session.table.selection().filter.relative, session.table.is_measured()) {
+        (true, _) => "what the filters leave".into(),
+        (false, true) => format!("all {}", printable(&id)),
+        (false, false) => "all samples".into(),
+    };
     writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
     let sampled = (0..).map(EventId).zip(profile.totals()).filter(|(_, total)| total.samples > 0);
     let others = sampled.filter(|(event, _)| *event != metric.event).map(|(event, _)| profile.metric_id(event));

@@ -104,12 +104,19 @@ fn removed(of: &Removed) -> Candidate {
     }
 }
 
-/// All functions with cost, by exclusive weight.
+/// All functions with cost, by exclusive weight. Calls of libraries that were measured are where most of that is called.
 pub fn functions(shown: &Shown) -> Vec<Candidate> {
-    let rows = shown.annotations.table().rows(By::Function);
+    let table = shown.annotations.table();
+    let rows = table.rows(By::Function);
+    let callers = if table.is_measured() { table.costliest_call_lines() } else { HashMap::default() };
+    let place = |row: &Row| match (row.file, row.function) {
+        (None, Some(function)) => callers.get(&function).map(|&(file, line)| (Some(file), Some(line))),
+        _ => None,
+    };
+    let placed = |row: &Row| place(row).unwrap_or((row.file, row.line));
     let candidate = |row: &Row| Candidate {
-        file: row.file,
-        line: row.line,
+        file: placed(row).0,
+        line: placed(row).1,
         function: row.function,
         module: row.module,
         exclusive: row.exclusive,
