@@ -39,6 +39,44 @@ export const SPE = {
   profile: 'perf.data',
 };
 
+const WAITS = `#include <unistd.h>
+volatile long sink;
+
+__attribute__((noipa)) void work(long n) {
+    for (long i = 0; i < n; i++)
+        sink += i;
+}
+
+__attribute__((noipa)) void pause_a_moment(void) {
+    usleep(30000);
+}
+
+__attribute__((noipa)) void step(void) {
+    work(2000000);
+}
+
+int main(void) {
+    for (int i = 0; i < 4; i++)
+        work(4000000);
+    pause_a_moment();
+    step();
+    step();
+    return 0;
+}
+`;
+
+/** A program that works and waits, recorded by uftrace. */
+export const UFTRACE = {
+  make: (folder) => {
+    mkdirSync(path.join(folder, 'src'), { recursive: true });
+    writeFileSync(path.join(folder, 'src/waits.c'), WAITS);
+    execFileSync('gcc', ['-g', '-O1', '-fno-optimize-sibling-calls', '-pg', '-o', 'waits', 'src/waits.c'], { cwd: folder });
+    execFileSync('uftrace', ['record', '-d', 'uftrace.data', './waits'], { cwd: folder, stdio: 'ignore' });
+  },
+  file: 'waits.c',
+  profile: 'uftrace.data',
+};
+
 /** One editor on an example of its own. */
 export class Example {
   /** Opens the example's first file; `settings` are the user's. */

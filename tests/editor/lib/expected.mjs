@@ -88,6 +88,35 @@ export function lenses(functionReport, file, threshold = 0.1) {
   return found;
 }
 
+/** A measured time as it is shown everywhere: three digits. */
+function duration(ns) {
+  const [unit, divisor] = [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]].find(([, least]) => ns >= least) ?? ['ns', 1];
+  return `${Number((ns / divisor).toPrecision(3))} ${unit}`;
+}
+
+/** The hints of a source file of an instrumented program: shares of what was measured, however few the calls. */
+export function timedHints(lineReport, file, threshold = 0.5) {
+  const found = new Map();
+  for (const { line, exclusive, inclusive } of inFile(lineReport, file)) {
+    if (Math.max(exclusive.percent, inclusive.percent) >= threshold) {
+      const parts = exclusive.samples > 0 ? [percent(exclusive.percent)] : [];
+      found.set(line, [...parts, ...(inclusive.weight === exclusive.weight ? [] : [`incl ${percent(inclusive.percent)}`])].join(' · '));
+    }
+  }
+  return found;
+}
+
+/** The lenses of a source file of an instrumented program. */
+export function timedLenses(functionReport, file) {
+  const rows = inFile(functionReport, file).filter(({ inclusive }) => inclusive.percent >= 0.1);
+  return new Map(rows.map(({ line, elapsed, application, calls }) => [line, [
+    `elapsed ${duration(elapsed.inclusive.ns)} incl`,
+    `${duration(elapsed.exclusive.ns)} excl`,
+    `application ${duration(application.inclusive.ns)}`,
+    calls === 1 ? '1 call' : `${count(calls)} calls`,
+  ].join(' · ')]));
+}
+
 /** The rows of a file by its name; recorded paths may be those of Windows. */
 function inFile({ rows }, file) {
   return rows.filter((row) => row.line !== undefined && row.file !== undefined && path.win32.basename(row.file) === file);
