@@ -95,6 +95,66 @@ fn forked_processes_and_libraries_loaded_later_are_measured() {
     }
 }
 
+/// A line that calls what the class of an object says, and a function with two lines that call by pointer.
+const POINTERS: &str = "volatile long sink;
+struct Shape {
+    virtual long area(long n);
+    virtual ~Shape() {}
+};
+struct Disk : Shape {
+    long area(long n) override;
+};
+__attribute__((noipa)) void spin(long n) {
+    for (long i = 0; i < n; i++)
+        sink = sink + i;
+}
+__attribute__((noipa)) long Shape::area(long n) {
+    spin(n);
+    return sink;
+}
+__attribute__((noipa)) long Disk::area(long n) {
+    spin(2 * n);
+    return sink;
+}
+__attribute__((noipa)) void all(Shape **shapes, int count) {
+    for (int i = 0; i < count; i++)
+        sink = shapes[i]->area(20000);
+}
+__attribute__((noipa)) void twice(void (*function)(long)) {
+    function(3000);
+    function(5000);
+}
+int main() {
+    Shape shape;
+    Disk disk;
+    Shape *shapes[] = {&shape, &disk, &disk};
+    all(shapes, 3);
+    twice(spin);
+    return 0;
+}
+";
+
+#[test]
+fn a_call_by_pointer_is_on_the_only_line_that_makes_one() {
+    let traced = Traced::new();
+    traced.compile("pointers.cpp", POINTERS, "pointers", &["-pg"]);
+    let recording = traced.record("uftrace.data", &["--no-event"], &["./pointers"]);
+    let functions = report(&recording, &[]);
+    let elapsed = |name: &str| {
+        let rows = functions["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["function"].as_str().is_some_and(|function| function.starts_with(name)));
+        row.unwrap()["elapsed"]["inclusive"]["ns"].as_u64().unwrap()
+    };
+    let lines = report(&recording, &["--by", "line"]);
+    let line = 1 + POINTERS.lines().position(|line| line.contains("->area(")).unwrap() as u64;
+    let row = lines["rows"].as_array().unwrap().iter().find(|row| row["line"] == line).expect("a line that calls");
+    assert_eq!(row["calls"], 3);
+    assert_eq!(row["elapsed"]["inclusive"]["ns"], elapsed("Shape::area") + elapsed("Disk::area"));
+    // Of the two lines of `twice` nothing tells which made which call.
+    let problem = &lines["problems"][0];
+    assert_eq!((&problem["kind"], &problem["count"]), (&"ambiguous-call-lines".into(), &2.into()), "{lines}");
+}
+
 /// The file of the only thread.
 fn thread_file(recording: &Path) -> std::path::PathBuf {
     let mut files = std::fs::read_dir(recording).unwrap().map(|entry| entry.unwrap().path());

@@ -101,6 +101,7 @@ impl Code {
         let function = |address: &ModuleAddress| self.functions.get(address).copied();
         let targets: BTreeSet<Svma> = edges.clone().filter_map(|edge| Some(function(&edge.callee)?.start)).collect();
         let mut calls: FxHashMap<FunctionRange, FxHashMap<Svma, Vec<Svma>>> = FxHashMap::default();
+        let mut by_pointer: FxHashMap<FunctionRange, Vec<(Svma, Svma)>> = FxHashMap::default();
         let mut several: Vec<(CallEdge, Vec<Svma>)> = Vec::new();
         for edge in edges {
             let (Some(caller), Some(callee)) = (function(&edge.caller), function(&edge.callee)) else { continue };
@@ -114,9 +115,14 @@ impl Code {
             match from.get(&callee.start).map(Vec::as_slice) {
                 Some(&[site]) => self.put(*edge, site, placing),
                 Some(sites) => several.push((*edge, sites.to_vec())),
-                None => {}
+                // Nothing calls it by its address, so something does by a pointer to it.
+                None => {
+                    let all = by_pointer.entry(caller).or_insert_with(|| self.image.indirect_calls_in(caller));
+                    several.push((*edge, self.without_recorder(edge, all)));
+                }
             }
         }
+        several.retain(|(_, sites)| !sites.is_empty());
         // Of each edge the lines of its calls, and behind them the function that is called.
         let callee = |edge: &CallEdge| function(&edge.callee).map_or(Svma(u64::MAX), |range| range.start);
         let all: Vec<Svma> =
@@ -149,6 +155,12 @@ impl Code {
                 }
             }
         }
+    }
+
+    /// The calls by pointer in a function, but for that of the recorder, behind which it saw the function.
+    fn without_recorder(&self, edge: &CallEdge, calls: &[(Svma, Svma)]) -> Vec<Svma> {
+        let recorder = Svma(self.base.0.saturating_add(edge.caller.0));
+        calls.iter().filter(|(_, end)| *end != recorder).map(|&(site, _)| site).collect()
     }
 
     fn put(&self, edge: CallEdge, site: Svma, placing: &mut Placing) {

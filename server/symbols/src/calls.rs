@@ -32,10 +32,20 @@ fn is_x86_call(before: &[u8]) -> bool {
     }
     // The operand is in a register, or in memory without, with a short or with a long distance; with or without an
     // index.
-    (2..=LONGEST_CALL as usize).any(|length| match ending(length) {
-        Some([0xff, operand, rest @ ..]) if operand >> 3 & 7 == 2 => indirect_length(*operand, rest) == length,
-        _ => false,
-    })
+    (2..=LONGEST_CALL as usize).any(|length| ending(length).and_then(x86_indirect_call) == Some(length))
+}
+
+/// The length of a call through a register or memory (`FF /2`) that code begins with, if it can be one.
+pub(crate) fn x86_indirect_call(code: &[u8]) -> Option<usize> {
+    match code {
+        [0xff, operand, rest @ ..] if operand >> 3 & 7 == 2 => Some(indirect_length(*operand, rest)),
+        _ => None,
+    }
+}
+
+/// Whether a word is `BLR` or one of its forms with pointer authentication.
+pub(crate) fn is_aarch64_indirect_call(word: u32) -> bool {
+    word & 0xfeff_f000 == 0xd63f_0000
 }
 
 /// The length of `FF` with this operand byte and what follows it.
@@ -58,7 +68,7 @@ fn indirect_length(operand: u8, rest: &[u8]) -> usize {
 /// Whether the last word is `BL`, `BLR` or one of the latter's forms with pointer authentication.
 fn is_aarch64_call(before: &[u8]) -> bool {
     let Some(word) = before.last_chunk().map(|word| u32::from_le_bytes(*word)) else { return false };
-    word >> 26 == 0b10_0101 || word & 0xfeff_f000 == 0xd63f_0000
+    word >> 26 == 0b10_0101 || is_aarch64_indirect_call(word)
 }
 
 #[cfg(test)]

@@ -100,6 +100,12 @@ impl Image {
         call_sites::calls_in(&self.file, function, targets)
     }
 
+    /// The calls in a function that lead where a register or memory says: the address of the instruction, and where it
+    /// ends. Code is not disassembled, so bytes that look like one may be none.
+    pub fn indirect_calls_in(&self, function: FunctionRange) -> Vec<(Svma, Svma)> {
+        call_sites::indirect_calls_in(&self.file, function)
+    }
+
     /// Looks up code in the PDB; tells why that cannot be done if so.
     fn resolve_by_pdb(
         &self,

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::io::{self, BufReader, Read};
 
 /// Notices in memory at once.
-pub(super) const MOST_IN_WINDOW: usize = 1 << 18;
+pub(super) const MOST_IN_WINDOW: usize = 1 << 17;
 
 /// Processors of which files are read; each needs a buffer.
 const MOST_PROCESSORS: usize = 1024;
