@@ -385,3 +385,19 @@ fn sources_that_are_asked_for_in_vain_are_said_and_own_ones_come_first() {
     let first = text.lines().find(|line| line.ends_with(".c") || line.ends_with(".h")).expect("a source");
     assert!(first.ends_with("busy.c"), "{text}");
 }
+
+#[test]
+fn a_comparison_of_lines_says_that_sources_changed_since_the_build() {
+    let repository = Repository::new();
+    let profile = repository.record(&["gcc"]);
+    std::fs::copy(&profile, repository.path("before.data")).expect("a copy");
+    let compared = |by: &str| {
+        let shown = heatline(&repository.path(""), &["diff", "before.data", "perf.data", "--by", by]);
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    };
+    assert!(!compared("line").contains("changed since the build"));
+    repository.write(&edited());
+    let text = compared("line");
+    assert!(text.contains("busy.c changed since the build: lines are those that were built"), "{text}");
+    assert!(!compared("function").contains("changed since the build"));
+}

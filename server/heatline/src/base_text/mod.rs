@@ -100,6 +100,18 @@ impl BaseTexts {
         self.get(stands).filter(|base| base.is_verified()).map(|base| base.text.clone())
     }
 
+    /// The files that are another text here than the one that was built, by their recorded paths. Reads sources.
+    pub fn changed(&self, loaded: &Loaded) -> Vec<String> {
+        let is_other = |file: FileId, base: &BaseText| {
+            let here = loaded.sources.path(file).and_then(read);
+            base.is_verified() && here.is_some_and(|here| !here.lines().eq(base.text.lines()))
+        };
+        let changed = self.texts.iter().filter(|(file, base)| is_other(**file, base));
+        let mut paths: Vec<String> = changed.map(|(file, _)| loaded.model.file(*file).path.clone()).collect();
+        paths.sort();
+        paths
+    }
+
     /// Where a file is that was renamed or moved since.
     pub fn renamed(&self, file: FileId) -> Option<&Path> {
         self.renamed.get(&file).map(|renamed| renamed.to.as_path())

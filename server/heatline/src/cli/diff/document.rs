@@ -26,6 +26,9 @@ pub struct Document {
     /// How many rows were paired how, of those that both sides have.
     pairing: BTreeMap<&'static str, usize>,
     warnings: Vec<String>,
+    /// Sources in which lines are not where they were when the newer program was built.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changed_sources: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -139,6 +142,7 @@ pub fn document(outcome: &Outcome, rows: usize) -> Document {
         failed: outcome.limit.map(|_| failed(outcome)),
         pairing,
         warnings: outcome.warnings.clone(),
+        changed_sources: outcome.changed.clone(),
     }
 }
 

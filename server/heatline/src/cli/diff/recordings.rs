@@ -12,9 +12,10 @@ use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
 use heatline_annotate::{CostTable, FileId, Metric, Selection};
 use heatline_profile::{EventId, Problems, Profile, ProfileKind, Sampling};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 /// One recording: what it is, and what is kept of each of its metrics.
 pub struct Recording<T> {
@@ -61,6 +62,8 @@ pub struct Recordings<T> {
     pub baseline: Vec<Recording<T>>,
     /// For each column its runs.
     pub columns: Vec<Vec<Recording<T>>>,
+    /// Sources that have changed since the programs of the columns were built, where lines are compared.
+    pub changed: BTreeSet<String>,
 }
 
 impl<T> Recordings<T> {
@@ -85,7 +88,7 @@ impl<T> Recordings<T> {
         let mut take = |count: usize| -> anyhow::Result<Vec<Recording<T>>> { all.by_ref().take(count).collect() };
         let baseline = take(files.baseline.len())?;
         let columns = files.columns.iter().map(|column| take(column.len())).collect::<anyhow::Result<_>>()?;
-        let recordings = Recordings { baseline, columns };
+        let recordings = Recordings { baseline, columns, changed: BTreeSet::new() };
         recordings.all().for_each(|recording| output::warn(&recording.problems));
         Ok(recordings)
     }
@@ -265,15 +268,20 @@ impl Facts {
 /// As [`Recordings::read`].
 pub fn ledgers(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledger>> {
     let measure = if args.inclusive { Measure::Inclusive } else { Measure::Exclusive };
-    Recordings::read(args, files, |loaded, table| {
+    let changed = Mutex::new(BTreeSet::new());
+    let recordings = Recordings::read(args, files, |loaded, table| {
         if args.sort.is_empty() {
             let texts = if args.by == Kind::Line { texts(loaded) } else { BaseTexts::default() };
+            if !files.baseline.contains(&loaded.path) {
+                changed.lock().unwrap_or_else(PoisonError::into_inner).extend(texts.changed(loaded));
+            }
             let text_of = |file| texts.verified(loaded, file);
             Ledger::of(table, args.by.by(), measure, &text_of)
         } else {
             Ledger::by_keys(table, &args.sort, "")
         }
-    })
+    })?;
+    Ok(Recordings { changed: changed.into_inner().unwrap_or_else(PoisonError::into_inner), ..recordings })
 }
 
 /// No machine has processors beyond this number.

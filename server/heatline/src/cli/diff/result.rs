@@ -30,6 +30,8 @@ pub struct Outcome {
     pub limit: Option<Limit>,
     /// Why numbers may not compare.
     pub warnings: Vec<String>,
+    /// Sources that have changed since the programs of the columns were built.
+    pub changed: Vec<String>,
     /// Where source files are on this machine that were recorded at another path.
     pub local: HashMap<String, PathBuf>,
 }
@@ -89,6 +91,7 @@ impl Outcome {
             threshold,
             limit: args.fail_on,
             warnings: recordings.warnings(&metric),
+            changed: recordings.changed.iter().cloned().collect(),
             local: recordings.all().flat_map(|recording| recording.local.clone()).collect(),
             metric,
         })

@@ -62,6 +62,15 @@ fn heading(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
         let (content, offset) = (count(Pairing::Content), count(Pairing::Offset));
         writeln!(out, "lines paired by their text: {content}, by function and distance from its start: {offset}")?;
     }
+    if let Some(first) = outcome.changed.first() {
+        let others =
+            if outcome.changed.len() > 1 { format!(" and {} more", outcome.changed.len() - 1) } else { String::new() };
+        let first = printable(&from_here(first)).into_owned();
+        writeln!(
+            out,
+            "{first}{others} changed since the build: lines are those that were built; report --by line says where they are now"
+        )?;
+    }
     for warning in &outcome.warnings {
         writeln!(out, "compare with care: {}", printable(warning))?;
     }
