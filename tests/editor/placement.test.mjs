@@ -92,5 +92,34 @@ test('saved and opened again, and built again, the costs stay on their lines', a
   const compile = ['-O0', '-o', 'neighbours', ...sources.map((name) => path.join('src', name))];
   execFileSync('g++', compile, { cwd: example.workspace, stdio: 'pipe' });
   await example.seeHints(edited, expected.movedBy(wanted.hints, 1), 'hints after a build');
+  await window.until(() => window.status(), (seen) => seen.includes('older build'), 'the build in the status item');
+  const told = await window.statusHover();
+  assert.ok(told.includes('neighbours was built again since it was recorded'), told);
   await window.picture('placement-built');
+});
+
+test('a file that is renamed in the editor keeps its costs', async () => {
+  await window.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'tree.cpp' }).first().click();
+  await window.page.keyboard.press('F2');
+  await window.page.locator('.explorer-folders-view input').fill('woods.cpp');
+  await window.page.keyboard.press('Enter');
+  await example.inFile('woods.cpp');
+  await example.seeHints(['', ...lines], expected.movedBy(wanted.hints, 1), 'hints of the renamed file');
+  await window.picture('placement-renamed');
+});
+
+test('a text that is too different shows costs of functions only and says why', async () => {
+  const text = '// All new.\nvoid search(int depth) { use(depth); }\n';
+  await window.moveTo(1);
+  await window.command('Select All');
+  await window.page.keyboard.insertText(text);
+  const alone = (lenses) => lenses.size === 1 && lenses.has(2);
+  const lenses = await window.until(() => window.lenses(), alone, 'one lens, of the function that is named');
+  await window.until(() => window.hints(text.split('\n')), (seen) => seen.size === 0, 'no hints');
+  const hover = await window.hover(2, 8);
+  assert.ok(hover.includes(lenses.get(2)) && hover.includes('costs are shown for functions only'), hover);
+  await window.until(() => window.status(), (seen) => seen.includes('source changed'), 'the change in the status item');
+  const told = await window.statusHover();
+  assert.ok(told.includes('costs are shown for functions only; record again'), told);
+  await window.picture('placement-too-different');
 });

@@ -151,7 +151,7 @@ fn in_a_text_that_is_too_different_functions_alone_have_costs() {
     let workspace = Workspace::new();
     let mut client = Client::begin(&workspace.root(), json!({}));
     let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
-    let text = "// All new.\nstruct Node;\n\nvoid nothing()\n{\n}\n\nint other(int a)\n{\n    return a;\n}\n";
+    let text = "// All new.\nstruct Node;\n\nvoid nothing()\n{\n}\n\nvoid search(int a)\n{\n    use(a);\n}\n";
     let change = json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": text }] });
     client.notify("textDocument/didChange", change);
     let too_different = |status: &Value| status["problems"].to_string().contains("too-different");
@@ -159,5 +159,17 @@ fn in_a_text_that_is_too_different_functions_alone_have_costs() {
     assert!(status["problems"].to_string().contains("functions only"), "{status}");
     assert_eq!(client.hints(&uri), []);
     assert_eq!(client.call("heatline/heat", json!({ "textDocument": { "uri": uri } }))["lines"], json!([]));
+    // The function that is still named has its cost, and the hover says why it is alone.
+    let lenses = client.call("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(lenses.as_array().unwrap().len(), 1, "{lenses}");
+    let (title, line) = (&lenses[0]["command"]["title"], lenses[0]["range"]["start"]["line"].as_u64().unwrap());
+    assert_eq!(line, 7);
+    let mut hover = |line: u64| {
+        let position = json!({ "line": line, "character": 0 });
+        client.call("textDocument/hover", json!({ "textDocument": { "uri": uri }, "position": position }))
+    };
+    let said = hover(line)["contents"]["value"].as_str().unwrap().to_owned();
+    assert!(said.starts_with(title.as_str().unwrap()) && said.contains("costs are shown for functions only"), "{said}");
+    assert_eq!(hover(9), Value::Null);
     assert_eq!(client.end().code(), Some(0));
 }

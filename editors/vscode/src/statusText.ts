@@ -45,6 +45,9 @@ function label(status: Status): string {
   if (status.placementText != null) {
     parts.push('source changed');
   }
+  if (status.problems.some(({ kind }) => kind === 'older-build')) {
+    parts.push('older build');
+  }
   return parts.join(' · ');
 }
 

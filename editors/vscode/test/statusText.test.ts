@@ -28,6 +28,12 @@ describe('the status item', () => {
     expect(statusText(changed, true).text).toBe('$(flame) perf.data · cpu-clock · 93.0 % on lines · source changed');
     expect(statusText(changed, true).tooltip).toContain('source changed since the build: 96');
   });
+  it('says when the program was built again since', () => {
+    const message = 'app was built again since it was recorded';
+    const older = { ...ready, problems: [{ kind: 'older-build', count: 1, message }] };
+    expect(statusText(older, true).text).toBe('$(flame) perf.data · cpu-clock · 93.0 % on lines · older build');
+    expect(statusText(older, true).tooltip).toContain(message);
+  });
   it('says when annotations are off', () => {
     expect(statusText(ready, false).text).toBe('$(eye-closed) perf.data · cpu-clock · 93.0 % on lines');
     expect(statusText(ready, false).tooltip).toContain('switched off');

@@ -92,13 +92,14 @@ impl Shares {
 
     /// What to tell of files in which no line is placed.
     pub fn problems(&self) -> impl Iterator<Item = String> + '_ {
-        self.too_different.iter().map(|(path, confidence)| {
-            format!(
-                "{path}: only {} % of the profiled lines are left, so costs are shown for functions only; record again",
-                round(100.0 * confidence)
-            )
-        })
+        self.too_different.iter().map(|(path, confidence)| format!("{path}: {}", left_over(*confidence)))
     }
+}
+
+/// Why no line of a text is placed of which such a share is left.
+pub fn left_over(confidence: f64) -> String {
+    let left = round(100.0 * confidence);
+    format!("only {left} % of the profiled lines are left, so costs are shown for functions only; record again")
 }
 
 /// The weight of each line; inclusive where nothing is exclusive.

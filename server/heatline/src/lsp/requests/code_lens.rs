@@ -58,7 +58,7 @@ pub fn answer(state: &State, params: &CodeLensParams) -> Vec<Lens> {
 }
 
 /// Where the lens of a function stands: on its line, or in a text that is too different on the first that names it.
-fn line_of(costed: &Costed<'_>, function: &FunctionView) -> Option<u32> {
+pub fn line_of(costed: &Costed<'_>, function: &FunctionView) -> Option<u32> {
     let placed = costed.document.line_now(function.line).map(|(now, _)| now);
     let is_sure = costed.document.profiled.as_ref().is_some_and(Followed::is_sure);
     if placed.is_some() || is_sure {

@@ -1,16 +1,26 @@
 //! `textDocument/hover`: all that the profile says of a line.
 
+use super::code_lens::line_of;
+use crate::lsp::placing::left_over;
 use crate::lsp::server::place;
 use crate::lsp::shown::Shown;
 use crate::lsp::state::{Costed, State};
-use heatline_annotate::FileId;
 use heatline_annotate::placement::Placement;
+use heatline_annotate::{FileId, text};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use tower_lsp::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 
 /// What was asked, independent of later changes.
-pub struct Question {
+pub enum Question {
+    /// Of a line with cost.
+    Line(Line),
+    /// Of a function in a text that is too different to have lines with cost; this is the answer.
+    Function(String),
+}
+
+/// A line with cost.
+pub struct Line {
     shown: Arc<Shown>,
     file: FileId,
     line: NonZeroU32,
@@ -24,22 +34,38 @@ impl Question {
         let asked = &params.text_document_position_params;
         let costed = state.costed(&asked.text_document.uri)?;
         let line = place(asked.position).line;
+        let followed = costed.document.profiled.as_ref()?;
+        if !followed.is_sure() {
+            let function = costed.view.functions.iter().find(|function| line_of(&costed, function) == Some(line))?;
+            let why = left_over(followed.confidence());
+            return Some(Question::Function(format!("{}\n\n{why}", text::lens(function, text::delta_and_verdict))));
+        }
         let (_, line, placement) =
             costed.document.lines(line, line).find(|(_, line, _)| says_something(&costed, *line))?;
-        let origin = costed.document.profiled.as_ref().and_then(|followed| followed.base().origin.sentence());
-        Some(Question { shown: costed.shown.clone(), file: costed.file, line, placement, origin })
+        let origin = followed.base().origin.sentence();
+        Some(Question::Line(Line { shown: costed.shown.clone(), file: costed.file, line, placement, origin }))
     }
 
     /// The hover.
     pub fn answer(&self) -> Option<Hover> {
+        let value = match self {
+            Question::Line(line) => line.answer()?,
+            Question::Function(answer) => answer.clone(),
+        };
+        let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
+        Some(Hover { contents, range: None })
+    }
+}
+
+impl Line {
+    fn answer(&self) -> Option<String> {
         let costs = self.shown.annotations.hover(self.file, self.line, self.placement);
         let shared = self.shown.kept.loaded.shared.get(&self.file).and_then(|lines| lines.get(&self.line));
         let notes = shared.into_iter().flat_map(|line| line.notes.iter().cloned());
         let parts: Vec<String> = costs.into_iter().chain(notes).collect();
         let mut value = (!parts.is_empty()).then(|| parts.join("\n\n"))?;
         value.extend(self.origin.iter().map(|origin| format!("  \n{origin}")));
-        let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
-        Some(Hover { contents, range: None })
+        Some(value)
     }
 }
 
