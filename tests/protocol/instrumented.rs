@@ -85,5 +85,6 @@ fn times_and_calls_stand_above_functions_and_on_the_lines_that_call() {
     let first = &waits["rows"][0];
     assert_eq!((&first["name"], &first["location"]["uri"]), (&json!("usleep"), &json!(uri)), "{waits}");
     assert_eq!(first["location"]["range"]["start"]["line"], 7, "{waits}");
+    assert!(first["text"].as_str().unwrap().contains(" ms · "), "{waits}");
     assert_eq!(client.end().code(), Some(0));
 }

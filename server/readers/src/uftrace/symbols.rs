@@ -1,7 +1,7 @@
 //! The members `<image>.sym` and `<image>.dbg`: names of functions and where they are declared, for images that are not at
 //! hand any more.
 //!
-//! Names: `0000000000001226 T doit` on a line each, ascending. Places: `F: 1226 doit` and behind it `L: 12 src/doit.c`.
+//! Names: `0000000000001226 T doit` on a line each, ascending; later versions write `0000000000001226 0000002a T doit`. Places: `F: 1226 doit` and behind it `L: 12 src/doit.c`.
 //! Addresses count from the start of the image. Where two images have one name, the members of one of them are called
 //! `<image>-<four digits>`; the first lines say which image is meant.
 
@@ -77,14 +77,18 @@ fn is_of(module: &Module, text: &str) -> bool {
 }
 
 fn parse_symbols(text: &str) -> Vec<(u64, &str)> {
-    let line = |line| {
-        let mut words = str::splitn(line, 3, ' ');
-        let (start, _, name) = (words.next()?, words.next()?, words.next()?);
-        Some((u64::from_str_radix(start, 16).ok()?, name.trim()))
-    };
-    let mut symbols: Vec<(u64, &str)> = text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut symbols: Vec<(u64, &str)> = lines.filter_map(parse_symbol).collect();
     symbols.sort_by_key(|(start, _)| *start);
     symbols
+}
+
+fn parse_symbol(line: &str) -> Option<(u64, &str)> {
+    let (start, rest) = line.split_once(' ')?;
+    let (kind, name) = rest.split_once(' ')?;
+    // Of later versions a size stands before the kind, which is one letter.
+    let name = if kind.len() == 1 { name } else { name.split_once(' ')?.1 };
+    Some((u64::from_str_radix(start, 16).ok()?, name.trim()))
 }
 
 /// The path and line of each function, by its start.

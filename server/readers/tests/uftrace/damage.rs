@@ -13,7 +13,7 @@ const A: u64 = 0x200;
 fn whole() -> Members {
     let busy = |offset: u64| {
         let mut records = Records::new().enter(offset, MAIN);
-        for round in 0..20 {
+        for round in 0..12 {
             let time = offset + 10 * round;
             records =
                 records.enter(time + 1, A).with(&[1; 16]).enter(time + 2, A).leave(time + 3, A).leave(time + 7, A);
@@ -153,6 +153,9 @@ fn names_and_places_are_those_of_the_image() {
         Some(format!("{}:{}", function.file.map_or("?", file), function.line.map_or(0, NonZeroU32::get)))
     };
     let mut members = whole();
+    assert_eq!(said(&members).as_deref(), Some("app.c:7"));
+    let with_sizes = "# path name: /bin/app\n0000000000000100 00000020 T main\n0000000000000200 00000020 T a\n";
+    members.0.insert("app.sym".into(), with_sizes.into());
     assert_eq!(said(&members).as_deref(), Some("app.c:7"));
     let of_another = "# path name: /bin/other/app\n0000000000000100 T other\n";
     members.0.insert("app-00fe.sym".into(), of_another.into());

@@ -124,10 +124,18 @@ fn hotspot(shown: &Shown, locator: &Locator, candidate: &Candidate) -> Hotspot {
         exclusive: (&candidate.exclusive).into(),
         inclusive: candidate.inclusive.as_ref().map(CostJson::from),
         delta: candidate.delta.as_ref().map(DeltaJson::from),
-        text: words(candidate),
+        text: measured(shown, candidate).into_iter().chain([words(candidate)]).collect::<Vec<_>>().join(" · "),
         placement: located.as_ref().map_or("unverified", |located| located.placement.name()),
         location: located.and_then(|located| located.location),
     }
+}
+
+/// The amount, where it was measured and not sampled.
+fn measured(shown: &Shown, candidate: &Candidate) -> Option<String> {
+    let table = shown.annotations.table();
+    let unit = table.model().profile().event(table.selection().metric.event).unit;
+    let own = candidate.exclusive;
+    (own.measured && own.samples > 0).then(|| text::amount(own.weight, unit))
 }
 
 /// The cost in words, and the difference to the baseline where there is one.
