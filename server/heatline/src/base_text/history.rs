@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// A search that takes longer ends without having found the rest.
 const LONGEST: Duration = Duration::from_secs(10);
 
+/// A file that none of so many commits from before the build has is none of the repository, and not looked for any more.
+const MOST_WITHOUT: usize = 1_000;
+
 /// More branches than this are not looked at.
 const MOST_TIPS: usize = 1_000;
 
@@ -167,6 +170,8 @@ struct Search<'a> {
     /// What was looked into: node, object, and for how many wants.
     seen: HashSet<(usize, ObjectId, usize)>,
     found: Vec<Option<Found>>,
+    /// For each want how many commits from before the build have no file of its names; `None` once one has.
+    without: Vec<Option<usize>>,
 }
 
 /// The commit that is looked into.
@@ -189,6 +194,7 @@ impl<'a> Search<'a> {
             nodes: vec![Node::default()],
             seen: HashSet::new(),
             found: vec![None; wants.len()],
+            without: vec![Some(0); wants.len()],
         };
         for (number, want) in wants.iter().enumerate() {
             want.paths.iter().for_each(|path| search.add(path, number));
@@ -215,7 +221,8 @@ impl<'a> Search<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.found.iter().all(Option::is_some)
+        let is_hopeless = |without: &Option<usize>| without.is_some_and(|count| count >= MOST_WITHOUT);
+        self.found.iter().zip(&self.without).all(|(found, without)| found.is_some() || is_hopeless(without))
             || self.cancelled.load(Ordering::Relaxed)
             || self.begin.elapsed() > LONGEST
     }
@@ -259,6 +266,15 @@ impl<'a> Search<'a> {
             let round = self.wants.iter().filter(|want| is_due(want, time)).count();
             if round > 0 {
                 self.look_into(At { commit: info.id, time, round });
+                self.count_without(time);
+            }
+        }
+    }
+
+    fn count_without(&mut self, time: i64) {
+        for (want, without) in self.wants.iter().zip(&mut self.without) {
+            if want.not_newer.is_none_or(|limit| time <= limit) {
+                without.iter_mut().for_each(|count| *count += 1);
             }
         }
     }
@@ -275,6 +291,7 @@ impl<'a> Search<'a> {
             return;
         }
         for want in self.nodes[node].wants.clone() {
+            self.without[want] = None;
             if self.found[want].is_none() && is_due(&self.wants[want], at.time) {
                 self.found[want] = self.examine(&self.wants[want], node, id, at);
             }

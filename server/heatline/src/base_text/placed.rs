@@ -1,5 +1,6 @@
 //! Where the lines of a profile are in the files on the disk.
 
+use super::renames::may_be;
 use super::{BaseTexts, read, resolved};
 use crate::load::Loaded;
 use heatline_annotate::FileId;
@@ -81,6 +82,14 @@ impl Bases {
     pub fn with_renames_of(&self, other: &Bases) -> Option<Self> {
         let mut bases = self.clone();
         bases.texts.keep_renames(&other.texts).then(|| bases.placed())
+    }
+
+    /// The same if a file that is none of the profile may be one that is not where it was said to be.
+    pub fn with_renames_to(&self, path: &Path) -> Option<Self> {
+        let is_gone = |file: &FileId| self.path(*file).is_some_and(|path| !path.is_file());
+        let mut gone = self.texts.files().filter(is_gone).filter_map(|file| self.texts.get(file));
+        let is_wanted = !self.texts.renames_hold() || gone.any(|base| may_be(path, &base.text));
+        if is_wanted { self.with_renames(&AtomicBool::new(false)) } else { None }
     }
 
     /// Whether a file that was here is not where it was said to be.

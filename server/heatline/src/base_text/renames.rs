@@ -189,6 +189,11 @@ fn files_below(folder: &Path) -> Vec<String> {
     files.filter_map(|entry| inside(entry.path())).take(MOST_FILES).collect()
 }
 
+/// Whether a file may be a text under another name.
+pub fn may_be(path: &Path, text: &str) -> bool {
+    share_in(path, text) >= LEAST_ALIKE
+}
+
 /// The share of a text's lines that a file has.
 fn share_in(path: &Path, text: &str) -> f64 {
     let length = path.metadata().map_or(0, |data| data.len());

@@ -57,7 +57,7 @@ pub enum Order {
     /// Files or folders were renamed in the editor, links resolved.
     Renamed(Vec<(PathBuf, PathBuf)>),
     /// A file was opened that is none of the profile; it may be one by another name.
-    LookForRenames,
+    LookForRenames(PathBuf),
 }
 
 /// Which profile is wanted.
@@ -197,7 +197,7 @@ impl Keeper {
             Order::Bases(bases) => self.take_bases(bases).await,
             Order::Placed => self.tell_again().await,
             Order::Renamed(renames) => self.renamed(renames).await,
-            Order::LookForRenames => self.place_anew(found_again),
+            Order::LookForRenames(path) => self.place_anew(move |bases| bases.with_renames_to(&path)),
         }
     }
 

@@ -202,10 +202,11 @@ impl LanguageServer for Server {
         let mut state = self.shared.lock();
         state.documents.insert(key.clone(), document);
         state.follow(&key);
-        let is_unknown = state.documents.get(&key).is_some_and(|document| document.profiled.is_none());
+        let unknown = state.documents.get(&key).filter(|document| document.profiled.is_none());
+        let path = unknown.and_then(|document| document.path.clone());
         drop(state);
-        if is_unknown {
-            self.order(Order::LookForRenames);
+        if let Some(path) = path {
+            self.order(Order::LookForRenames(path));
         }
     }
 
