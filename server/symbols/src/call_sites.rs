@@ -6,7 +6,7 @@
 use crate::calls;
 use crate::object_file::{Machine, ObjectFile};
 use crate::storage::read_part;
-use crate::symbol_table::SymbolTable;
+use crate::symbol_table::{Choice, SymbolTable};
 use heatline_profile::{Problems, Svma};
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(crate) fn function_ranges(
     code: &[(u64, u64)],
     addresses: &[Svma],
 ) -> Vec<Option<FunctionRange>> {
-    let table = SymbolTable::read(files, code, &mut Problems::new());
+    let table = SymbolTable::read(files, code, Choice::Kind, &mut Problems::new());
     let range = |address: &Svma| {
         let (start, end) = table.range(table.find(address.0, 0)?)?;
         Some(FunctionRange { start: Svma(start), end: Svma(end) })

@@ -10,14 +10,14 @@ const LONGEST_MSVC_NAME: usize = 1 << 12;
 /// Nesting in a C++ name; real ones stay below 100. It bounds the stack.
 const DEEPEST_NAME: u32 = 160;
 
-/// The name for people: C++ with parameters, Rust without hash, anything else as it is.
+/// The name for people: C++ with parameters and without a symbol's version, Rust without hash, anything else as it is.
 pub(crate) fn demangle(linkage_name: &str) -> Cow<'_, str> {
     let name = linkage_name.strip_prefix('_').filter(|n| n.starts_with("_Z") || n.starts_with("_R"));
     let name = name.unwrap_or(linkage_name);
     let readable = if is_rust(name) {
         rust(name)
     } else if name.starts_with("_Z") {
-        cpp(name, cpp_demangle::DemangleOptions::default())
+        cpp(unversioned(name), cpp_demangle::DemangleOptions::default())
     } else if name.starts_with('?') {
         msvc(name)
     } else {
@@ -26,13 +26,19 @@ pub(crate) fn demangle(linkage_name: &str) -> Cow<'_, str> {
     readable.map_or(Cow::Borrowed(linkage_name), Cow::Owned)
 }
 
-/// The name as perf shows it: C++ without parameters and type of return.
+/// The name as perf shows it: C++ without parameters and type of return, and without the version of the symbol, which
+/// other names keep.
 pub fn bare_name(linkage_name: &str) -> Cow<'_, str> {
     if !linkage_name.starts_with("_Z") || is_rust(linkage_name) {
         return demangle(linkage_name);
     }
     let options = cpp_demangle::DemangleOptions::default().no_params().no_return_type();
-    cpp(linkage_name, options).map_or(Cow::Borrowed(linkage_name), Cow::Owned)
+    cpp(unversioned(linkage_name), options).map_or(Cow::Borrowed(linkage_name), Cow::Owned)
+}
+
+/// The name without the version of its symbol, `@@LAB_2`.
+fn unversioned(linkage_name: &str) -> &str {
+    linkage_name.split('@').next().unwrap_or(linkage_name)
 }
 
 /// Rust's older scheme looks like C++; its last component is `h` and 16 hex digits.
@@ -104,6 +110,7 @@ mod tests {
     #[test]
     fn cpp_names_keep_their_parameters() {
         check("_Z3fibi", "fib(int)");
+        check("_Z3fibi@@LAB_2", "fib(int)");
         check("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)");
     }
 
@@ -112,6 +119,8 @@ mod tests {
         assert_eq!(bare_name("_Z3fibi"), "fib");
         assert_eq!(bare_name("_Z6sorterIiEvPT_S1_"), "sorter<int>");
         assert_eq!(bare_name("main"), "main");
+        assert_eq!(bare_name("_ZN3lab3runEi@@LAB_2"), "lab::run");
+        assert_eq!(bare_name("exp@@GLIBC_2.29"), "exp@@GLIBC_2.29");
         assert_eq!(bare_name("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
     }
 

@@ -10,7 +10,7 @@ use crate::pdb::{self, IdentityMatch};
 use crate::pdb_link::{self, PdbLink};
 use crate::resolution::{Reason, Resolution};
 use crate::separate::Separate;
-use crate::symbol_table::SymbolTable;
+use crate::symbol_table::{Choice, SymbolTable};
 use crate::{Locate, Nowhere, Storage, SymbolError};
 use heatline_profile::{AddressSpace, Identity, ModuleAddress, Monitor, Svma};
 use std::collections::BTreeSet;
@@ -176,7 +176,7 @@ impl Image {
         let mut builder = Builder::new(different.len());
         builder.problems.append(&self.separate.problems);
         let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
-        let table = SymbolTable::read(&files, self.code.ranges(), &mut builder.problems);
+        let table = SymbolTable::read(&files, self.code.ranges(), Choice::Perf, &mut builder.problems);
         builder.add_symbols(&different, &table, Nameless::All);
         Ok(builder.finish(order, &is_code, Some(Reason::NoDebugInfo)))
     }
@@ -224,7 +224,7 @@ impl Image {
             }
             if builder.lacks_functions() {
                 let files: Vec<_> = std::iter::once(&self.file).chain(&self.separate.debug).collect();
-                let table = SymbolTable::read(&files, self.code.ranges(), &mut builder.problems);
+                let table = SymbolTable::read(&files, self.code.ranges(), Choice::Kind, &mut builder.problems);
                 builder.add_symbols(&different, &table, Nameless::All);
             }
         }

@@ -432,6 +432,8 @@ pub(crate) struct RawSymbol {
     pub section: u16,
     /// Low half `STT_…`, high half `STB_…`.
     pub info: u8,
+    /// Its lowest two bits: `STV_…`.
+    pub other: u8,
 }
 
 impl ObjectFile {
@@ -456,6 +458,7 @@ fn decode<S: object::read::elf::Sym<Endian = Endianness>>(endian: Endianness, co
         name: s.st_name(endian),
         section: s.st_shndx(endian).0,
         info: s.st_info().0,
+        other: s.st_other().0,
     };
     symbols.iter().map(raw).collect()
 }

@@ -59,31 +59,45 @@ fn aarch64_slot(code: &[u8], start: u64) -> Option<u64> {
     page.checked_add(u64::from(ldr >> 10 & 0xfff) * 8)
 }
 
+/// The stubs of `.plt` as perf 6.1 names them: it gives them the names of `.rela.plt` one after the other, whatever they
+/// jump to; a function that is chosen at run time has no name.
+pub(crate) fn stubs_as_perf(file: &ObjectFile) -> Vec<(u64, u64, String)> {
+    const STUB: u64 = 16;
+    let header = match file.machine {
+        Machine::X86_64 => 16,
+        Machine::Aarch64 => 32,
+        _ => return Vec::new(),
+    };
+    let named = |name: &str| file.sections.iter().find(|section| section.name == name);
+    let (Some(plt), Some(section)) = (named(".plt"), named(".rela.plt")) else { return Vec::new() };
+    let names = relocated(file, section).map(|(_, name)| name.unwrap_or_default());
+    let starts = (0..).map_while(|number: u64| plt.address.checked_add(header + number.checked_mul(STUB)?));
+    starts.zip(names).map(|(start, name)| (start, start.saturating_add(STUB), format!("{name}@plt"))).collect()
+}
+
 /// Slot → name of the function that the dynamic linker puts there.
 fn slots(file: &ObjectFile) -> FxHashMap<u64, String> {
-    let mut slots = FxHashMap::default();
-    for section in file.sections.iter().filter(|s| s.kind == SectionKind::Rela && s.name.starts_with(".rela.")) {
-        let Some(symbols) = file.sections.get(section.link).filter(|s| s.kind == SectionKind::DynamicSymbols) else {
-            continue;
-        };
-        let Some(strings) = file.sections.get(symbols.link) else { continue };
-        let (Ok(relocations), Ok(symbols), Ok(strings)) =
-            (file.content(section), file.content(symbols), file.content(strings))
-        else {
-            continue;
-        };
-        let symbols = file.symbols(&symbols);
-        let field = |bytes: &[u8; 8]| {
-            if file.big_endian { u64::from_be_bytes(*bytes) } else { u64::from_le_bytes(*bytes) }
-        };
-        for relocation in relocations.as_chunks::<24>().0 {
-            let (Some(slot), Some(info)) = (relocation.first_chunk(), relocation[8..].first_chunk()) else { continue };
-            let symbol = symbols.get((field(info) >> 32) as usize).filter(|s| s.name != 0);
-            let name = symbol.and_then(|s| strings.get(s.name as usize..)?.split(|b| *b == 0).next());
-            if let Some(name) = name {
-                slots.insert(field(slot), String::from_utf8_lossy(name).into_owned());
-            }
-        }
-    }
-    slots
+    let sections = file.sections.iter().filter(|s| s.kind == SectionKind::Rela && s.name.starts_with(".rela."));
+    let all = sections.flat_map(|section| relocated(file, section));
+    all.filter_map(|(slot, name)| Some((slot, name?))).collect()
+}
+
+/// The places that a section of relocations fills, each with the name of the dynamic symbol that it is filled from.
+fn relocated(file: &ObjectFile, section: &Section) -> impl Iterator<Item = (u64, Option<String>)> {
+    let symbols = file.sections.get(section.link).filter(|s| s.kind == SectionKind::DynamicSymbols);
+    let strings = symbols.and_then(|symbols| file.sections.get(symbols.link));
+    let content = |section: Option<&Section>| file.content(section?).ok();
+    let (symbols, strings) = (content(symbols), content(strings));
+    let relocations = if strings.is_some() { content(Some(section)) } else { None };
+    let symbols = file.symbols(&symbols.unwrap_or_default());
+    let (strings, relocations) = (strings.unwrap_or_default(), relocations.unwrap_or_default());
+    let big_endian = file.big_endian;
+    let field = move |bytes: &[u8; 8]| if big_endian { u64::from_be_bytes(*bytes) } else { u64::from_le_bytes(*bytes) };
+    (0..relocations.len() / 24).filter_map(move |number| {
+        let relocation: &[u8; 24] = relocations.get(number * 24..)?.first_chunk()?;
+        let (slot, info) = (field(relocation.first_chunk()?), field(relocation.get(8..)?.first_chunk()?));
+        let symbol = symbols.get((info >> 32) as usize).filter(|symbol| symbol.name != 0);
+        let name = symbol.and_then(|symbol| strings.get(symbol.name as usize..)?.split(|b| *b == 0).next());
+        Some((slot, name.map(|name| String::from_utf8_lossy(name).into_owned())))
+    })
 }

@@ -30,7 +30,7 @@ fn record(folder: &Path, functions: &[(&str, u32)]) {
 }
 
 fn sample(folder: &Path, name: &str) {
-    let options = ["record", "-q", "-N", "-e", "cpu-clock:u", "-c", "1000000", "--sample-cpu", "-o", name, "./app"];
+    let options = ["record", "-q", "-N", "-e", "cpu-clock:u", "-c", "250000", "--sample-cpu", "-o", name, "./app"];
     run(folder, perf().args(options));
 }
 
@@ -88,8 +88,9 @@ fn every_option_prints_as_perf_prints_it() {
         "-s cpu",
         "-s cpu,symbol -t ;",
         "-s parent",
-        "-s srcline",
-        "-s srcline,symbol",
+        // Where nothing has a line, perf asks the linker's tools for the file of an object.
+        "-s srcline -S first,second,third,fourth,fifth",
+        "-s srcline,symbol -S first,second,third,fourth,fifth",
         "-s dso,symbol",
         "--percentage relative -S first,second",
         "--percentage absolute -S first,second",
@@ -114,6 +115,68 @@ fn every_option_prints_as_perf_prints_it() {
     std::fs::rename(folder.path().join("old/perf.data"), folder.path().join("new/perf.data.old")).unwrap();
     as_perf(&folder.path().join("new"), &["-d", "app", "-s", "symbol"]);
     as_perf(&folder.path().join("new"), &["-d", "app", "-s", "symbol", "perf.data"]);
+}
+
+/// A library whose functions have several names: aliases, weak ones, local ones, some with underscores, two of C++ in two
+/// versions.
+const MANY_NAMES: &str = r#"
+volatile unsigned sink;
+#define LOOP() for (int i = 0; i < n; i++) sink = sink * 16777619u + i
+#define KEPT __attribute__((noipa))
+#define ALSO(name) __attribute__((alias(name)))
+namespace lab { KEPT void ru(int n) { LOOP(); } KEPT void longer_than_run(int n) { LOOP(); } }
+__asm__(".symver _ZN3lab2ruEi,_ZN3lab3runEi@@LAB_2");
+__asm__(".symver _ZN3lab15longer_than_runEi,_ZN3lab3runEi@LAB_1");
+namespace lab { void run(int); }
+extern "C" {
+KEPT void plain(int n) { LOOP(); }
+ALSO("plain") void plainer(int);
+ALSO("plain") void __plain_with_underscores(int);
+__attribute__((weak)) ALSO("plain") void weak_but_longest_of_all(int);
+__attribute__((noipa, used)) static void only_local(int n) { LOOP(); }
+__attribute__((weak)) ALSO("only_local") void only_weak(int);
+KEPT void sized(int n) { LOOP(); }
+void go(int n) { lab::ru(n); lab::longer_than_run(n); plain(n); only_weak(n); sized(n); }
+}
+__asm__(".globl label_of_sized\n.set label_of_sized, sized\n");
+"#;
+
+const CALLS_LIBRARIES: &str = r#"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+extern void go(int);
+volatile double real;
+int main(void) {
+    char text[64];
+    go(8000000);
+    for (int i = 1; i < 60000; i++) {
+        real = exp(i * 1e-4) + pow(i, 1.3) + log(i) + sin(i) + atan2(i, 3) + fmod(i, 0.3);
+        snprintf(text, sizeof text, "%d %f", i, real);
+        real += strtod(text, 0) + strtol(text, 0, 10) + strlen(text);
+        free(memset(malloc(i % 4000 + 1), 0, 1));
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn of_several_names_of_one_function_the_one_of_perf_is_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    std::fs::write(root.join("library.cpp"), MANY_NAMES).unwrap();
+    std::fs::write(root.join("app.c"), CALLS_LIBRARIES).unwrap();
+    std::fs::write(root.join("versions"), "LAB_1 { global: *; };\nLAB_2 { } LAB_1;\n").unwrap();
+    let library = ["-O1", "-g", "-shared", "-fPIC", "-Wl,--version-script=versions", "library.cpp", "-o", "library.so"];
+    run(root, Command::new("g++").args(library));
+    run(root, Command::new("gcc").args(["-O1", "-g", "app.c", "./library.so", "-lm", "-Wl,-rpath,.", "-o", "app"]));
+    sample(root, "old");
+    sample(root, "new");
+    let table = as_perf(root, &["old", "new"]);
+    for name in ["lab::run", "plainer", "only_local", "label_of_sized"] {
+        assert!(table.lines().any(|line| line.trim_end().ends_with(&format!("[.] {name}"))), "{name}\n{table}");
+    }
 }
 
 #[test]
@@ -171,7 +234,9 @@ fn moved_lines_are_the_same_lines() {
     let document = diff(folder.path(), &["old/perf.data", "new/perf.data", "--by", "line"]);
     let rows = document["rows"].as_array().unwrap();
     let line = line_of(&text, "first").unwrap() + 1;
-    let first = rows.iter().find(|row| row["line"] == line && row["status"] == "both").unwrap();
+    let is_first =
+        |row: &&Value| row["line"] == line && row["file"].as_str().is_some_and(|file| file.ends_with("app.c"));
+    let first = rows.iter().filter(is_first).find(|row| row["status"] == "both").unwrap();
     assert_eq!(first["paired_by"], "function-offset");
     assert!(first["new"][0]["delta"].as_f64().unwrap() < 0.0);
 }
