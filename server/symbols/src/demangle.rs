@@ -7,6 +7,8 @@ use std::fmt::{self, Write};
 const LONGEST_NAME: usize = 1 << 16;
 /// The compiler itself shortens names of more than 4 KiB.
 const LONGEST_MSVC_NAME: usize = 1 << 12;
+/// What marks the stub through which a function of another module is called.
+const STUB: &str = "@plt";
 /// Nesting in a C++ name; real ones stay below 100. It bounds the stack.
 const DEEPEST_NAME: u32 = 160;
 
@@ -14,6 +16,9 @@ const DEEPEST_NAME: u32 = 160;
 pub(crate) fn demangle(linkage_name: &str) -> Cow<'_, str> {
     let name = linkage_name.strip_prefix('_').filter(|n| n.starts_with("_Z") || n.starts_with("_R"));
     let name = name.unwrap_or(linkage_name);
+    if let Some(function) = name.strip_suffix(STUB).filter(|name| name.starts_with("_Z")) {
+        return Cow::Owned(demangle(function).into_owned() + STUB);
+    }
     let readable = if is_rust(name) {
         rust(name)
     } else if name.starts_with("_Z") {
@@ -32,8 +37,35 @@ pub fn bare_name(linkage_name: &str) -> Cow<'_, str> {
     if !linkage_name.starts_with("_Z") || is_rust(linkage_name) {
         return demangle(linkage_name);
     }
+    if let Some(function) = linkage_name.strip_suffix(STUB) {
+        return Cow::Owned(bare_name(function).into_owned() + STUB);
+    }
     let options = cpp_demangle::DemangleOptions::default().no_params().no_return_type();
-    cpp(unversioned(linkage_name), options).map_or(Cow::Borrowed(linkage_name), Cow::Owned)
+    cpp(unversioned(linkage_name), options).map_or(Cow::Borrowed(linkage_name), |name| Cow::Owned(with_suffixes(name)))
+}
+
+/// Numbers of a type as perf writes them: `0u` and not `(unsigned int)0`.
+fn with_suffixes(name: String) -> String {
+    const SUFFIXES: [(&str, &str); 5] = [
+        ("(unsigned int)", "u"),
+        ("(long)", "l"),
+        ("(unsigned long)", "ul"),
+        ("(long long)", "ll"),
+        ("(unsigned long long)", "ull"),
+    ];
+    SUFFIXES.iter().filter(|(cast, _)| name.contains(cast)).fold(name.clone(), |name, (cast, suffix)| {
+        let mut parts = name.split(cast);
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let sign = usize::from(part.starts_with('-'));
+            let digits = part.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
+            match part.split_at_checked(sign + digits).filter(|_| digits > 0) {
+                Some((number, rest)) => out.extend([number, suffix, rest]),
+                None => out.extend([cast, part]),
+            }
+        }
+        out
+    })
 }
 
 /// The name without the version of its symbol, `@@LAB_2`.
@@ -120,6 +152,11 @@ mod tests {
         assert_eq!(bare_name("_Z6sorterIiEvPT_S1_"), "sorter<int>");
         assert_eq!(bare_name("main"), "main");
         assert_eq!(bare_name("_ZN3lab3runEi@@LAB_2"), "lab::run");
+        assert_eq!(
+            (bare_name("_ZdlPv@plt"), demangle("_ZdlPv@plt")),
+            ("operator delete@plt".into(), "operator delete(void*)@plt".into())
+        );
+        assert_eq!(bare_name("_Z4takeILj3ELln4ELb1EEvv"), "take<3u, -4l, true>");
         assert_eq!(bare_name("exp@@GLIBC_2.29"), "exp@@GLIBC_2.29");
         assert_eq!(bare_name("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
     }
