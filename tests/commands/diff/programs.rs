@@ -41,8 +41,10 @@ impl Programs {
 
     fn build(folder: TempDir, compiler: &str, app: &str) -> Self {
         let mut programs = Programs { folder, addresses: BTreeMap::new() };
+        // The library says of its source that it lies in the folder above, as those of distributions do.
+        let elsewhere = format!("-ffile-prefix-map={}=..", programs.root().display());
         programs.run(Command::new(compiler).args(["-O1", "-g", app, "-o", "app"]));
-        programs.run(Command::new("gcc").args(["-O1", "-g", "-shared", "-fPIC", "x.c", "-o", "libx"]));
+        programs.run(Command::new("gcc").args(["-O1", "-g", "-shared", "-fPIC", &elsewhere, "x.c", "-o", "libx"]));
         for (file, base) in BASES {
             for line in programs.run(Command::new("nm").arg(file)).lines() {
                 if let [address, "T" | "W", name] = line.split(' ').collect::<Vec<_>>()[..] {

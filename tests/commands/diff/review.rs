@@ -48,7 +48,7 @@ fn a_review_shows_regressions_on_their_lines() {
     programs.write_examples();
     let (_, text) = run(&programs, &["--by", "line", "--fail-on", "+2pp", "--format", "sarif"]);
     let document: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(document["version"], "2.1.0");
+    check_sarif(&document);
     let run = &document["runs"][0];
     let results = run["results"].as_array().unwrap();
     assert_eq!(results.len(), 1, "improvements are nothing to review");
@@ -70,4 +70,66 @@ fn a_review_shows_regressions_on_their_lines() {
     let document: Value = serde_json::from_str(&text).unwrap();
     let place = &document["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"], json!({ "uri": "elsewhere/app.c", "uriBaseId": "SRCROOT" }));
+}
+
+/// What SARIF 2.1.0 asks for, as far as we use it: addresses are whole or relative to a base that is declared, without
+/// `.` and `..`, lines count from 1, and every result names its rule.
+#[track_caller]
+fn check_sarif(document: &Value) {
+    assert_eq!(document["version"], "2.1.0");
+    for run in document["runs"].as_array().unwrap() {
+        for (_, base) in run["originalUriBaseIds"].as_object().unwrap() {
+            let uri = base["uri"].as_str().unwrap();
+            assert!(uri.starts_with("file:///") && uri.ends_with('/'), "{uri}");
+        }
+        let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+        for result in run["results"].as_array().unwrap() {
+            let rule = &rules[result["ruleIndex"].as_u64().unwrap() as usize];
+            assert_eq!(rule["id"], result["ruleId"]);
+            assert!(["none", "note", "warning", "error"].map(Value::from).contains(&result["level"]));
+            assert!(!result["message"]["text"].as_str().unwrap().is_empty());
+            for place in result["locations"].as_array().unwrap() {
+                let Some(place) = place.get("physicalLocation") else { continue };
+                check_place(place, &run["originalUriBaseIds"]);
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn check_place(place: &Value, bases: &Value) {
+    let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+    match place["artifactLocation"].get("uriBaseId") {
+        Some(base) => {
+            assert!(bases.get(base.as_str().unwrap()).is_some(), "{base}");
+            assert!(!uri.starts_with('/') && !uri.contains(':'), "{uri}");
+        }
+        None => assert!(uri.starts_with("file://"), "{uri}"),
+    }
+    assert!(!uri.split('/').any(|part| part == "." || part == ".."), "{uri}");
+    assert!(place.get("region").is_none_or(|region| region["startLine"].as_u64() > Some(0)));
+}
+
+#[test]
+fn a_review_never_names_a_file_that_nobody_could_find() {
+    let programs = Programs::new();
+    programs.write("A", &[("fn1", 80, 100), ("fn2", 20, 100)]);
+    programs.write("B", &[("fn1", 10, 100), ("fn2", 50, 100), ("g1", 40, 100)]);
+    let places = |by: &str| {
+        let (_, text) = self::run(&programs, &["--by", by, "--format", "sarif"]);
+        let document: Value = serde_json::from_str(&text).unwrap();
+        check_sarif(&document);
+        let results = document["runs"][0]["results"].as_array().unwrap();
+        let of = |result: &Value| result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].clone();
+        results.iter().map(of).collect::<Vec<_>>()
+    };
+    // Both are in the folder, whatever debug information says.
+    assert_eq!(places("line"), ["x.c", "app.c"]);
+    assert_eq!(places("file"), ["x.c"]);
+    for name in ["app.c", "x.c"] {
+        std::fs::remove_file(programs.path(name)).unwrap();
+    }
+    // One was recorded with its folder, the other without.
+    assert_eq!(places("line"), [Value::Null, "app.c".into()]);
+    assert_eq!(places("module"), [Value::Null]);
 }

@@ -23,7 +23,7 @@ mod status;
 mod text;
 mod texts;
 mod transport;
-mod uri;
+pub mod uri;
 mod watching;
 
 use std::process::ExitCode;

@@ -2,9 +2,10 @@
 
 use super::result::Outcome;
 use crate::cli::output::printable;
-use heatline_annotate::Delta;
+use crate::lsp::uri;
 use heatline_annotate::compare::{ComparedRow, Status, Verdict};
 use heatline_annotate::text::{UNTESTABLE, points};
+use heatline_annotate::{Delta, is_absolute, normalize};
 use heatline_profile::round;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -136,14 +137,17 @@ fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta, is
         delta.high
     );
     let mut location = json!({});
-    if let (Some(file), Some(line)) = (&row.place.file, row.place.line) {
-        location["physicalLocation"] =
-            json!({ "artifactLocation": artifact(outcome, file), "region": { "startLine": line.get() } });
+    if let Some(artifact) = row.place.file.as_ref().and_then(|file| artifact(outcome, file)) {
+        location["physicalLocation"] = json!({ "artifactLocation": artifact });
+        if let Some(line) = row.place.line {
+            location["physicalLocation"]["region"] = json!({ "startLine": line.get() });
+        }
     }
     let name = row.place.function.as_ref().or(row.place.module.as_ref());
     if let Some(name) = name {
         location["logicalLocations"] = json!([{ "fullyQualifiedName": name }]);
     }
+    let locations = if location == json!({}) { json!([]) } else { json!([location]) };
     // The same place of the same metric is the same finding in the next run.
     let place = [row.place.module.as_deref(), row.place.function.as_deref()];
     let fingerprint = format!("{}/{}/{}", outcome.metric.id, place[0].unwrap_or(""), place[1].unwrap_or(""));
@@ -152,23 +156,25 @@ fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta, is
         "ruleIndex": rule,
         "level": level,
         "message": { "text": text },
-        "locations": [location],
+        "locations": locations,
         "partialFingerprints": { "heatlinePlace/v1": fingerprint },
         "properties": { "delta": delta.points, "low": delta.low, "high": delta.high, "baseline": delta.before,
             "percent": now, "p": delta.p },
     })
 }
 
-/// A source file: relative to the current folder where it is in it, which is what a review can show.
-fn artifact(outcome: &Outcome, recorded: &str) -> Value {
+/// A source file: relative to the current folder where it is in it, which is what a review can show; else its whole
+/// address. `None` of a file that is not here and was recorded without the folder it lay in.
+fn artifact(outcome: &Outcome, recorded: &str) -> Option<Value> {
     let current = std::env::current_dir().unwrap_or_default();
-    let local = outcome.local.get(recorded).map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+    let here = |path: &Path| std::path::absolute(path).ok().filter(|path| path.is_file());
+    let local = outcome.local.get(recorded).and_then(|path| here(path)).or_else(|| here(Path::new(recorded)));
     let file = local.map_or_else(|| recorded.to_owned(), |path| path.to_string_lossy().into_owned());
-    let file = file.as_str();
-    match Path::new(file).strip_prefix(&current) {
-        Ok(below) => json!({ "uri": escaped(&below.to_string_lossy()), "uriBaseId": "SRCROOT" }),
-        Err(_) if file.starts_with('/') => json!({ "uri": format!("file://{}", escaped(file)) }),
-        Err(_) => json!({ "uri": escaped(&file.replace('\\', "/")) }),
+    let file = normalize(&file);
+    match Path::new(&file).strip_prefix(&current) {
+        Ok(below) => Some(json!({ "uri": escaped(&below.to_string_lossy()), "uriBaseId": "SRCROOT" })),
+        Err(_) if is_absolute(&file) => Some(json!({ "uri": uri::from_path(Path::new(&file))?.as_str() })),
+        Err(_) => None,
     }
 }
 
