@@ -280,6 +280,23 @@ fn a_file_that_is_renamed_or_moved_keeps_its_costs_before_anything_is_committed(
 }
 
 #[test]
+fn a_renamed_file_is_frozen_with_the_text_that_was_built() {
+    let repository = Repository::new();
+    repository.record(&["gcc"]);
+    repository.git(AFTER, &["mv", "busy.c", "mixing.c"]);
+    repository.git(AFTER, &["rm", "-q", "--cached", "mixing.c"]);
+    let folder = repository.path("");
+    heatline(&folder, &["freeze", "perf.data", "-o", "kept.heatline"]);
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let kept = elsewhere.path().join("kept.heatline");
+    std::fs::rename(repository.path("kept.heatline"), &kept).expect("it was written");
+    drop(repository);
+    let shown = heatline(elsewhere.path(), &["annotate", "kept.heatline", "--source", "busy.c"]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(text.contains("16777619u") && text.contains("the text that was profiled"), "{text}");
+}
+
+#[test]
 fn a_file_that_is_only_alike_does_not_get_the_costs_of_another() {
     let repository = Repository::new();
     let alike = BUSY.replace("sink = ", "sink += ");

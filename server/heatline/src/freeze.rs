@@ -62,7 +62,12 @@ fn texts(loaded: &Loaded, left_out: &mut Problems) -> HashMap<FileId, Arc<str>> 
         !base.is_verified()
             && (loaded.model.file(file).checksum.is_some() || path.is_some_and(|path| is_newer(path, &loaded.path)))
     };
-    if found.files().any(|file| found.get(file).is_some_and(|base| is_doubtful(file, base))) {
+    // One without a text may have been renamed.
+    let is_missing = |file: FileId| {
+        loaded.sources.representative(file) == file && found.get(file).is_none() && !loaded.lines_of(file).is_empty()
+    };
+    let any_missing = (0..loaded.model.files().len() as u32).map(FileId).any(is_missing);
+    if any_missing || found.files().any(|file| found.get(file).is_some_and(|base| is_doubtful(file, base))) {
         found.search(loaded, &HashMap::new(), &go_on);
     }
     let mut files: Vec<FileId> = found.files().collect();

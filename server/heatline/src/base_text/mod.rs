@@ -246,9 +246,16 @@ impl BaseTexts {
 /// The repositories that files may be in, with the files of each.
 fn in_repositories<'a>(files: &'a [Costed], loaded: &Loaded) -> Vec<(Repository, Vec<&'a Costed>)> {
     let mut repositories: Vec<(Repository, Vec<&Costed>)> = Vec::new();
+    let mut outside: HashSet<PathBuf> = HashSet::new();
     for file in files {
-        let folders = file.folders(loaded.sources.roots());
-        if let Some(at) = folders.iter().find_map(|folder| known_or_new(folder, &mut repositories)) {
+        let found = file.folders(loaded.sources.roots()).into_iter().find_map(|folder| {
+            let at = if outside.contains(&folder) { None } else { known_or_new(&folder, &mut repositories) };
+            if at.is_none() {
+                outside.insert(folder);
+            }
+            at
+        });
+        if let Some(at) = found {
             repositories[at].1.push(file);
         }
     }
