@@ -90,6 +90,12 @@ fn forked_processes_and_libraries_loaded_later_are_measured() {
         let rows = document["rows"].as_array().unwrap();
         let inner = rows.iter().find(|row| row["function"].as_str().is_some_and(|name| name.starts_with("inner")));
         assert_eq!((&inner.unwrap()["module"], &inner.unwrap()["line"]), (&"plug.so".into(), &2.into()), "{name}");
+        // The pointer came from the library's table of symbols; one line of `load` calls by pointer.
+        let lines = report(&recording, &["--by", "line"]);
+        let calling = 1 + FAMILY.lines().position(|line| line.contains("plugin(2000)")).unwrap() as u64;
+        let row =
+            lines["rows"].as_array().unwrap().iter().find(|row| row["line"] == calling && row["module"] != "plug.so");
+        assert_eq!(row.expect("a line that calls")["calls"], 1, "{name}");
         let processes = report(&recording, &["--by", "process"]);
         assert_eq!(processes["rows"].as_array().unwrap().len(), 4, "{name}");
     }

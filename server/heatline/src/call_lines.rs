@@ -65,7 +65,12 @@ pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problem
     place_calls(profile, &placing);
     let mut shared: Vec<SharedCalls> = ambiguous
         .into_iter()
-        .filter_map(|(edge, shared)| Some(SharedCalls { stats: *stats.get(&edge)?, ..shared }))
+        .filter_map(|(edge, mut shared)| {
+            if edge.called_module != edge.module {
+                shared.callee = profile.module(edge.called_module).base_name().to_owned();
+            }
+            Some(SharedCalls { stats: *stats.get(&edge)?, ..shared })
+        })
         .filter(|shared| shared.stats.calls > 0)
         .collect();
     shared.sort_by(|a, b| (&a.caller, &a.callee, &a.lines).cmp(&(&b.caller, &b.callee, &b.lines)));
@@ -99,12 +104,21 @@ impl Code {
         ambiguous: &mut FxHashMap<CallEdge, SharedCalls>,
     ) {
         let function = |address: &ModuleAddress| self.functions.get(address).copied();
-        let targets: BTreeSet<Svma> = edges.clone().filter_map(|edge| Some(function(&edge.callee)?.start)).collect();
+        // Where functions of other images begin says no call here; they are called by pointer, or by way of a stub.
+        let entry = |edge: &CallEdge| {
+            let range = function(&edge.callee).filter(|_| edge.called_module == edge.module)?;
+            Some(range.start)
+        };
+        let targets: BTreeSet<Svma> = edges.clone().filter_map(entry).collect();
         let mut calls: FxHashMap<FunctionRange, FxHashMap<Svma, Vec<Svma>>> = FxHashMap::default();
         let mut by_pointer: FxHashMap<FunctionRange, Vec<(Svma, Svma)>> = FxHashMap::default();
         let mut several: Vec<(CallEdge, Vec<Svma>)> = Vec::new();
         for edge in edges {
-            let (Some(caller), Some(callee)) = (function(&edge.caller), function(&edge.callee)) else { continue };
+            let Some(caller) = function(&edge.caller) else { continue };
+            let callee = entry(edge);
+            if callee.is_none() && edge.called_module == edge.module {
+                continue;
+            }
             let from = calls.entry(caller).or_insert_with(|| {
                 let mut by_target: FxHashMap<Svma, Vec<Svma>> = FxHashMap::default();
                 for (site, target) in self.image.calls_in(caller, &targets) {
@@ -112,7 +126,7 @@ impl Code {
                 }
                 by_target
             });
-            match from.get(&callee.start).map(Vec::as_slice) {
+            match callee.and_then(|callee| from.get(&callee)).map(Vec::as_slice) {
                 Some(&[site]) => self.put(*edge, site, placing),
                 Some(sites) => several.push((*edge, sites.to_vec())),
                 // Nothing calls it by its address, so something does by a pointer to it.
@@ -124,9 +138,9 @@ impl Code {
         }
         several.retain(|(_, sites)| !sites.is_empty());
         // Of each edge the lines of its calls, and behind them the function that is called.
-        let callee = |edge: &CallEdge| function(&edge.callee).map_or(Svma(u64::MAX), |range| range.start);
+        let called = |edge| entry(edge).unwrap_or(Svma(u64::MAX));
         let all: Vec<Svma> =
-            several.iter().flat_map(|(edge, sites)| sites.iter().copied().chain([callee(edge)])).collect();
+            several.iter().flat_map(|(edge, sites)| sites.iter().copied().chain([called(edge)])).collect();
         let Ok(lines) = self.image.resolve(&all, &Silent) else { return };
         let frame = |number: usize| lines.frames(number).first();
         let name = |number: usize| {

@@ -290,6 +290,9 @@ fn dump_records(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Re
         return Err(error).context("standard output");
     }
     if !out.any {
+        if profile.kind == ProfileKind::Uftrace {
+            bail!("{0}: records of uftrace are not shown here; 'uftrace dump -d {0}' shows them", path.display());
+        }
         let kind = source.kind.map_or("file", ProfileKind::name);
         bail!("{}: no records in this {kind}", path.display());
     }

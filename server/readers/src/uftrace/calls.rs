@@ -5,19 +5,32 @@
 //! inclusive cost of what it calls. What the function does itself stays at its entry.
 
 use heatline_profile::{
-    CallStats, CodeAddress, ModuleAddress, ModuleId, Profile, SampleFold, StackId, StackNode, StackTable,
+    CallStats, CodeAddress, ModuleAddress, ModuleId, ModuleKind, Profile, SampleFold, StackId, StackNode, StackTable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A call from one function of a module to another, by addresses in them.
+/// A call from one function to another, by addresses in them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CallEdge {
-    /// The module that holds both.
+    /// The module that holds the function that calls.
     pub module: ModuleId,
     /// Somewhere in the function that calls.
     pub caller: ModuleAddress,
+    /// The module that holds the function that is called.
+    pub called_module: ModuleId,
     /// Somewhere in the function that is called.
     pub callee: ModuleAddress,
+}
+
+impl CallEdge {
+    fn of(caller: StackNode, called: StackNode) -> Self {
+        CallEdge {
+            module: caller.module,
+            caller: caller.address.recorded(),
+            called_module: called.module,
+            callee: called.address.recorded(),
+        }
+    }
 }
 
 /// What the code of the binaries tells.
@@ -29,12 +42,12 @@ pub struct Placing {
     pub sites: FxHashMap<CallEdge, ModuleAddress>,
 }
 
-/// The different calls inside of modules, in order.
+/// The different calls between functions of images, in order.
 pub fn call_edges(profile: &Profile) -> Vec<CallEdge> {
+    let is_image = |module: ModuleId| profile.module(module).kind == ModuleKind::Binary;
     let edge = |node: &StackNode| {
-        let caller = profile.stacks.node(node.parent?);
-        let (module, caller, callee) = (node.module, caller.address.recorded(), node.address.recorded());
-        (module == profile.stacks.node(node.parent?).module).then_some(CallEdge { module, caller, callee })
+        let edge = CallEdge::of(profile.stacks.node(node.parent?), *node);
+        (is_image(edge.module) && is_image(edge.called_module)).then_some(edge)
     };
     let different: FxHashSet<CallEdge> = profile.stacks.nodes().iter().filter_map(edge).collect();
     let mut edges: Vec<CallEdge> = different.into_iter().collect();
@@ -46,8 +59,7 @@ pub fn call_edges(profile: &Profile) -> Vec<CallEdge> {
 pub fn calls_over(profile: &Profile, edges: &FxHashSet<CallEdge>) -> FxHashMap<CallEdge, CallStats> {
     let edge = |stack: StackId| {
         let node = profile.stacks.node(stack);
-        let (module, caller) = (node.module, profile.stacks.node(node.parent?).address.recorded());
-        edges.get(&CallEdge { module, caller, callee: node.address.recorded() }).copied()
+        edges.get(&CallEdge::of(profile.stacks.node(node.parent?), node)).copied()
     };
     let mut sums: FxHashMap<CallEdge, CallStats> = FxHashMap::default();
     for row in profile.calls.iter().flat_map(|table| &table.rows) {
@@ -69,9 +81,7 @@ pub fn place_calls(profile: &mut Profile, placing: &Placing) {
         let at = node.address.recorded();
         let parent = node.parent.map(|parent| {
             let caller = old.node(parent);
-            let edge = CallEdge { module: node.module, caller: caller.address.recorded(), callee: at };
-            let site = placing.sites.get(&edge).filter(|_| caller.module == node.module);
-            match site {
+            match placing.sites.get(&CallEdge::of(caller, *node)) {
                 Some(&site) => stacks.intern(StackNode {
                     parent: parents[parent.0 as usize],
                     module: caller.module,
@@ -113,12 +123,14 @@ fn move_rows(profile: &mut Profile, moved: &[StackId]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heatline_profile::{CallRow, CallTable, EventId, ProfileKind, Tally, Weight};
+    use heatline_profile::{AddressSpace, CallRow, CallTable, EventId, Module, ProfileKind, Tally, Weight};
 
     /// main calls f from two places in its code; f was recorded behind its entry.
     #[test]
     fn callers_stand_at_their_calls_and_functions_at_their_entries() {
         let mut profile = Profile::new(ProfileKind::Uftrace);
+        let (kind, space) = (ModuleKind::Binary, AddressSpace::FromFirstSegment);
+        profile.modules.push(Module { path: "/bin/app".into(), kind, identity: None, space });
         let mut stack = |parent, address| {
             let address = CodeAddress::Ip(ModuleAddress(address));
             profile.stacks.intern(StackNode { parent, module: ModuleId(0), address })
@@ -132,8 +144,12 @@ mod tests {
         profile.rows = fold.into_rows();
         let stats = CallStats { calls: 3, total_ns: 3, shortest_ns: 1, longest_ns: 1 };
         profile.calls = Some(CallTable { rows: vec![CallRow { stack: f, thread: None, stats }] });
-        let edge =
-            |callee| CallEdge { module: ModuleId(0), caller: ModuleAddress(0x104), callee: ModuleAddress(callee) };
+        let edge = |callee| CallEdge {
+            module: ModuleId(0),
+            caller: ModuleAddress(0x104),
+            called_module: ModuleId(0),
+            callee: ModuleAddress(callee),
+        };
         assert_eq!(call_edges(&profile), [edge(0x204), edge(0x300)]);
         assert_eq!(
             calls_over(&profile, &FxHashSet::from_iter([edge(0x204)])),
