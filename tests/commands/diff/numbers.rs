@@ -46,6 +46,32 @@ fn rows_carry_both_sides_the_difference_and_its_interval() {
     assert!(fn5["new"][0].get("ratio").is_none());
 }
 
+/// pprof subtracts the baseline's weights, and with `-normalize` brings the totals to one before; our weighted difference
+/// is the one, our difference of shares the other.
+#[test]
+fn d9_files_of_pprof_differ_as_pprof_says() {
+    let programs = Programs::new();
+    programs.write_examples();
+    for name in ["A", "B"] {
+        let file = format!("{name}.pb.gz");
+        let output = heatline(programs.root(), &["export", name, "--to", "pprof", "-o", &file]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let document = programs.diff(&["-c", "wdiff:1,1", "A.pb.gz", "B.pb.gz"]);
+    let total = document["files"][0]["total"].as_f64().unwrap();
+    let expected =
+        [("fn1", -10.0, -30.0), ("fn2", 30.0, 0.0), ("fn3", -15.0, -15.0), ("fn4", 15.0, 5.0), ("fn5", 80.0, 40.0)];
+    for (name, of_base, normalized) in expected {
+        let new = &row(&document, name)["new"][0];
+        assert!(close(&new["delta"], normalized), "{name}: {new}");
+        let weight = |side: &Value| side["weight"].as_f64().unwrap();
+        let difference = weight(new) - weight(&row(&document, name)["baseline"]);
+        assert!((100.0 * difference / total - of_base).abs() < 1e-9, "{name}: {new}");
+        // Of a row that one side has not got there is no weighted difference, as in perf.
+        assert!(new["wdiff"].is_null() || new["wdiff"].as_f64() == Some(difference), "{name}: {new}");
+    }
+}
+
 #[test]
 fn options_of_perf_work_on_our_own_rows() {
     let programs = Programs::new();

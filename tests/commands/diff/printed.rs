@@ -1,4 +1,4 @@
-//! `--perf` on recordings that are written by hand: the worked examples, and many more beside perf.
+//! `--perf` on recordings that are written by hand: the worked examples D1 to D8, and many more beside perf.
 
 use super::programs::{Hits, Programs, as_perf, cells};
 use crate::writer::{EventSpec, IN_KERNEL, KERNEL, Order, Writer};
@@ -14,19 +14,33 @@ fn check(programs: &Programs, arguments: &str, expected: &[&str]) {
     as_perf(programs.root(), &arguments[..arguments.len() - 2]);
 }
 
-#[test]
-fn worked_examples_of_two_files() {
+fn examples() -> Programs {
     let programs = Programs::new();
     programs.write_examples();
-    let p = &programs;
+    programs
+}
+
+#[test]
+fn d1_differences_of_shares_in_three_orders() {
+    let p = &examples();
     let default = ["|+40.00%|fn5", "50.00|-30.00%|fn1", "5.00|+5.00%|fn4", "30.00|+0.00%|fn2", "15.00||fn3"];
     check(p, "A B", &default);
     let by_value = ["|+40.00%|fn5", "5.00|+5.00%|fn4", "30.00|+0.00%|fn2", "50.00|-30.00%|fn1", "15.00||fn3"];
     check(p, "-c delta A B", &by_value);
     let by_share = ["50.00|-30.00%|fn1", "30.00|+0.00%|fn2", "15.00||fn3", "5.00|+5.00%|fn4", "|+40.00%|fn5"];
     check(p, "-o 0 A B", &by_share);
+}
+
+#[test]
+fn d2_ratios_of_weights() {
+    let p = &examples();
     let ratio = ["5.00|4.000000|fn4", "30.00|2.000000|fn2", "50.00|0.800000|fn1", "|N/A|fn5", "15.00||fn3"];
     check(p, "-c ratio A B", &ratio);
+}
+
+#[test]
+fn d3_weighted_differences_and_their_formula() {
+    let p = &examples();
     let weighted = ["30.00|9000|fn2", "5.00|3500|fn4", "50.00|3000|fn1", "|N/A|fn5", "15.00||fn3"];
     check(p, "-c wdiff:1,2 A B", &weighted);
     let other = [
@@ -37,18 +51,27 @@ fn worked_examples_of_two_files() {
         "15.00|||fn3",
     ];
     check(p, "-c wdiff:3,1 -F A B", &other);
+}
+
+#[test]
+fn d4_periods_and_formulas() {
+    let p = &examples();
     let periods = as_perf(p.root(), &["-p", "-F", "-t", ";", "A", "B"]);
     let periods = cells(&periods, ';');
     assert_eq!(periods[0], ["", "0", "+40.00%", "(8000 * 100 / 20000) - (0 * 100 / 10000)", "8000", "app", "[.] fn5"]);
     assert_eq!(periods[4], ["15.00", "1500", "", "", "", "app", "[.] fn3"]);
-    check(p, "-b A B", &["58.82|-30.00%|fn1", "5.88|+5.00%|fn4", "35.29|+0.00%|fn2"]);
 }
 
 #[test]
-fn worked_examples_of_three_files() {
-    let programs = Programs::new();
-    programs.write_examples();
-    let p = &programs;
+fn d7_only_rows_of_both_sides() {
+    let p = &examples();
+    check(p, "-b A B", &["58.82|-30.00%|fn1", "5.88|+5.00%|fn4", "35.29|+0.00%|fn2"]);
+    check(p, "-b A B C", &["50.00|-30.00%|-30.00%|fn1", "5.00|+5.00%||fn4", "30.00|+0.00%||fn2", "15.00||+5.00%|fn3"]);
+}
+
+#[test]
+fn d5_three_files_by_function_and_by_module() {
+    let p = &examples();
     let g1 = "|||+40.00%|libx|[.] g1".replacen('|', "", 1);
     check(
         p,
@@ -69,6 +92,11 @@ fn worked_examples_of_three_files() {
     let by_second = as_perf(p.root(), &["-o", "2", "-t", ";", "A", "B", "C"]);
     assert_eq!(names(&by_second), ["g1", "fn1", "fn6", "fn3", "fn2", "fn4", "fn5"]);
     check(p, "-s dso A B C", &["100.00|+0.00%|-40.00%|app", "||+40.00%|libx"]);
+}
+
+#[test]
+fn d6_filters_with_shares_of_the_whole_and_of_what_is_left() {
+    let p = &examples();
     check(p, "-S fn1,fn2 A B C", &["50.00|-30.00%|-30.00%|fn1", "30.00|+0.00%||fn2"]);
     let relative = ["62.50|-22.50%|+37.50%|fn1", "37.50|+22.50%||fn2"];
     check(p, "--percentage relative -S fn1,fn2 A B C", &relative);
@@ -76,13 +104,11 @@ fn worked_examples_of_three_files() {
     let of_app = cells(&of_app, ';');
     let value = |name: &str| of_app.iter().find(|cells| cells.last() == Some(&name)).unwrap()[2];
     assert_eq!([value("[.] fn6"), value("[.] fn3"), value("[.] fn1")], ["+33.33%", "+18.33%", "-16.67%"]);
-    check(p, "-b A B C", &["50.00|-30.00%|-30.00%|fn1", "5.00|+5.00%||fn4", "30.00|+0.00%||fn2", "15.00||+5.00%|fn3"]);
 }
 
 #[test]
-fn a_file_with_another_event_has_no_values() {
-    let programs = Programs::new();
-    programs.write_examples();
+fn d8_a_file_with_another_event_has_no_values() {
+    let programs = examples();
     let spec = EventSpec { config: 1, ..EventSpec::default() };
     programs.write_with(Writer::with_events(Order::Little, vec![spec]), "other", &[("fn1", 10, 100)]);
     check(&programs, "A other", &["50.00||fn1", "30.00||fn2", "15.00||fn3", "5.00||fn4"]);
@@ -112,7 +138,7 @@ fn kernel_functions_are_named_by_a_list() {
 }
 
 #[test]
-fn of_equal_differences_the_greater_baseline_comes_first() {
+fn d8_of_equal_differences_the_greater_baseline_comes_first() {
     let programs = Programs::new();
     programs.write("one", &[("fn1", 3, 100), ("fn2", 1, 100)]);
     programs.write("two", &[("fn1", 1, 100), ("fn2", 3, 100)]);

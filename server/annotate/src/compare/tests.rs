@@ -45,7 +45,7 @@ fn names(comparison: &Comparison) -> Vec<&str> {
 }
 
 #[test]
-fn shares_are_compared_and_removed_rows_are_minus_theirs() {
+fn d1_shares_are_compared_and_removed_rows_are_minus_theirs() {
     let mut comparison = compare(A, B, By::Function);
     comparison.sort(Compute::DeltaAbs, 1);
     assert_eq!(
@@ -68,7 +68,7 @@ fn shares_are_compared_and_removed_rows_are_minus_theirs() {
 }
 
 #[test]
-fn ratios_and_weighted_differences_are_of_weights() {
+fn d2_d3_ratios_and_weighted_differences_are_of_weights() {
     let mut comparison = compare(A, B, By::Function);
     comparison.sort(Compute::Ratio, 1);
     let ratio = |row: &ComparedRow| row.new[0].unwrap().ratio;
@@ -87,7 +87,7 @@ fn ratios_and_weighted_differences_are_of_weights() {
 }
 
 #[test]
-fn intervals_and_p_values_are_those_of_the_worked_examples() {
+fn d10_intervals_and_p_values_are_those_of_the_worked_examples() {
     let comparison = compare(A, B, By::Function);
     let delta = |name: &str| {
         let row = comparison.rows.iter().find(|row| row.place.function.as_deref() == Some(name)).unwrap();

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn newcombe_as_published_and_worked_by_hand() {
+    fn d10_newcombe_as_published_and_worked_by_hand() {
         // The paper's example, 56/70 against 48/80: 0.0524 to 0.3339.
         check((48.0, 80.0), (56.0, 70.0), 5.2431, 33.3873);
         check((50.0, 100.0), (40.0, 200.0), -40.8182, -18.6194);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn p_values_worked_by_hand() {
+    fn d10_p_values_worked_by_hand() {
         for (first, second, z, p) in [
             ((50.0, 100.0), (40.0, 200.0), -5.3452, 0.0),
             ((30.0, 100.0), (60.0, 200.0), 0.0, 1.0),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_per_exposure_worked_by_hand() {
+    fn d11_counts_per_exposure_worked_by_hand() {
         for (first, second, p, ratio, low, high) in [
             ((100, 10.0), (130, 10.0), 0.055_614, 1.3, 0.9940, 1.7045),
             ((100, 10.0), (260, 20.0), 0.027_347, 1.3, 1.0284, 1.6541),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn many_places_are_corrected_together() {
+    fn d12_many_places_are_corrected_together() {
         let family = Family::new([0.03, 0.001, 0.5, 0.02]);
         for (p, adjusted) in [(0.001, 0.004), (0.02, 0.04), (0.03, 0.04), (0.5, 0.5)] {
             near(family.adjusted(p), adjusted, 1e-12);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_weights_are_fewer_samples() {
+    fn d12_unequal_weights_are_fewer_samples() {
         let (weight, squares) = (30.0 * 100.0 + 10.0 * 400.0, 30.0 * 100.0f64.powi(2) + 10.0 * 400.0f64.powi(2));
         near(kish(weight, squares).unwrap(), 25.789, 5e-4);
         assert_eq!(kish(0.0, 0.0), None);
