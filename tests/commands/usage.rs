@@ -132,6 +132,21 @@ fn tables_are_for_people_and_csv_for_programs() {
     assert!(by_thread["rows"][0]["comm"].is_string() && by_thread["rows"][0]["tid"].is_number());
 }
 
+/// Worked example V9: of an event without samples there is no percentage anywhere.
+#[test]
+fn nothing_has_no_percentage() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["record", "-q", "-N", "-e", "cpu-clock,alignment-faults", "-o", "perf.data", "--", "true"];
+    let recorded = super::lab::perf().args(options).current_dir(folder.path()).output().expect("perf");
+    assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
+    let output = heatline(folder.path(), &["report", "perf.data", "--metric", "alignment-faults"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("no samples of alignment-faults") && !text.contains('%'),
+        "{text}"
+    );
+}
+
 #[test]
 fn resolve_answers_in_order_and_says_why_not() {
     let path = example();

@@ -38,7 +38,7 @@ pub fn write(
     }
     table.drop_empty();
     table.write(out, colour())?;
-    if all == 0 {
+    if all == 0 && session.table.total().samples > 0 {
         writeln!(out, "nothing is selected: no sample or row has what the filters ask for")?;
     }
     if all > shown.len() {
@@ -64,7 +64,16 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
         (false, true) => format!("all {}", printable(&id)),
         (false, false) => "all samples".into(),
     };
-    writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
+    if total.samples == 0 {
+        // Of nothing there are no shares.
+        writeln!(
+            out,
+            "no samples of {}; choose another metric with --metric, other times, or record longer",
+            printable(&id)
+        )?;
+    } else {
+        writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
+    }
     let sampled = (0..).map(EventId).zip(profile.totals()).filter(|(_, total)| total.samples > 0);
     let others = sampled.filter(|(event, _)| *event != metric.event).map(|(event, _)| profile.metric_id(event));
     let others: Vec<&str> = others.collect();
