@@ -271,7 +271,7 @@ fn write_text(
     args: &AnnotateArgs,
 ) -> io::Result<()> {
     write_heading(out, session)?;
-    let most = args.profile.limit.unwrap_or(MOST_FILES);
+    let most = args.profile.reading.limit.unwrap_or(MOST_FILES);
     let paint = Paint { inclusive: session.table.has_inclusive(), threshold: args.threshold, colour: colour() };
     for (id, view) in files.iter().take(most) {
         paint.file(out, session, (*id, view), &Source::of(placed, *id, view), args.context)?;

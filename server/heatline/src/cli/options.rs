@@ -43,16 +43,30 @@ pub enum Order {
     RootFirst,
 }
 
-/// Which profile to read, which part of it, and where its binaries and sources are.
+/// Which profiles to read, which part of them, and how to write.
 #[derive(Args, Debug, Clone)]
 pub struct ProfileArgs {
     /// Profiles, or folders that hold one ("-": standard input). Several are added up.
     #[arg(value_name = "PROFILE", required = true)]
     pub profiles: Vec<PathBuf>,
-    /// The metric to show, by its id (see `heatline report --by event`).
+    /// What to read of them.
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    /// Only how much of the weight reached a line, by module, and where was looked.
+    #[arg(long)]
+    pub coverage: bool,
+    /// How to write.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// Which part of a profile is wanted, and where its binaries and sources are: the same for every command.
+#[derive(Args, Debug, Clone)]
+pub struct ReadingArgs {
+    /// The metric, by its id (see `heatline report --by event`).
     #[arg(long, value_name = "ID")]
     pub metric: Option<String>,
-    /// The event to show, by its name as recorded; the same as --metric for plain events.
+    /// The event, by its name as recorded; the same as --metric for plain events.
     #[arg(long, value_name = "NAME", conflicts_with = "metric")]
     pub event: Option<String>,
     /// Look up recorded paths of binaries below this folder first.
@@ -98,12 +112,9 @@ pub struct ProfileArgs {
     /// The physical view: an inlined function's cost belongs to the function that holds its code, on the call's line.
     #[arg(long)]
     pub no_inline: bool,
-    /// At most so many rows (default: 50 in tables, all in JSON and CSV).
+    /// At most so many rows (default: 50 for people, all for programs).
     #[arg(long, value_name = "N", value_parser = number::<usize>)]
     pub limit: Option<usize>,
-    /// Only how much of the weight reached a line, by module, and where was looked.
-    #[arg(long)]
-    pub coverage: bool,
     /// The binary at BASE, for raw buffers that hold no mappings. May be repeated.
     #[arg(long, value_name = "PATH@BASE")]
     pub module: Vec<String>,
@@ -113,9 +124,6 @@ pub struct ProfileArgs {
     /// Names of kernel functions: a copy of /proc/kallsyms of the recorded machine, made by root before it restarts.
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
-    /// How to write.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
 }
 
 impl ProfileArgs {
@@ -125,36 +133,36 @@ impl ProfileArgs {
     /// If a list or time is not understood.
     pub fn load_options(&self, settings: &Settings) -> anyhow::Result<LoadOptions> {
         let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let mut source_map = self.source_map.clone();
+        let mut source_map = self.reading.source_map.clone();
         source_map.extend(settings.source_map.iter().cloned());
-        let mut debug_dirs = self.debug_dir.clone();
+        let mut debug_dirs = self.reading.debug_dir.clone();
         debug_dirs.extend(settings.search.debug_dirs.iter().cloned());
         Ok(LoadOptions {
             paths: self.profiles.clone(),
             read: ReadOptions {
-                cpus: self.cpu.as_deref().map(cpu_list).transpose()?,
+                cpus: self.reading.cpu.as_deref().map(cpu_list).transpose()?,
                 spt: spt::Options {
-                    stack_order: match self.stack_order {
+                    stack_order: match self.reading.stack_order {
                         Order::LeafFirst => spt::StackOrder::LeafFirst,
                         Order::RootFirst => spt::StackOrder::RootFirst,
                     },
                     ..spt::Options::default()
                 },
                 spe: spe::Options {
-                    modules: self.module.iter().map(|text| raw_module(text)).collect::<anyhow::Result<_>>()?,
+                    modules: self.reading.module.iter().map(|text| raw_module(text)).collect::<anyhow::Result<_>>()?,
                     groups: self.spe_groups()?,
                     ..spe::Options::default()
                 },
                 ..ReadOptions::default()
             },
             search: SearchPaths {
-                symfs: self.symfs.clone().or_else(|| settings.search.symfs.clone()),
+                symfs: self.reading.symfs.clone().or_else(|| settings.search.symfs.clone()),
                 debug_dirs,
-                symbol_path: self.symbol_path.clone().or_else(|| settings.search.symbol_path.clone()),
+                symbol_path: self.reading.symbol_path.clone().or_else(|| settings.search.symbol_path.clone()),
                 beside: Vec::new(),
                 home: std::env::home_dir(),
-                allow_mismatch: self.allow_mismatch,
-                kallsyms: self.kallsyms.clone(),
+                allow_mismatch: self.reading.allow_mismatch,
+                kallsyms: self.reading.kallsyms.clone(),
             },
             sources: SourcePaths {
                 map: source_map,
@@ -162,7 +170,7 @@ impl ProfileArgs {
                 beside: vec![current],
                 toolchains: rust_source::toolchains(),
             },
-            time: self.time.as_deref().map(TimeChoice::parse).transpose()?,
+            time: self.reading.time.as_deref().map(TimeChoice::parse).transpose()?,
             symbols_only: false,
         })
     }
@@ -196,7 +204,7 @@ impl ProfileArgs {
 
     /// An SPE group named as an event is a filter of records.
     fn spe_groups(&self) -> anyhow::Result<Vec<spe::Group>> {
-        Ok(self.event.as_deref().and_then(spe::Group::from_name).into_iter().collect())
+        Ok(self.reading.event.as_deref().and_then(spe::Group::from_name).into_iter().collect())
     }
 
     /// Refuses the options that choose what is shown, where nothing is; `why` says what to do instead.
@@ -205,16 +213,16 @@ impl ProfileArgs {
     /// If one is there.
     pub fn refuse_views(&self, why: &str) -> anyhow::Result<()> {
         let given = [
-            ("--metric", self.metric.is_some()),
+            ("--metric", self.reading.metric.is_some()),
             ("--event", self.event_name().is_some()),
-            ("--comm", !self.comm.is_empty()),
-            ("--dso", !self.dso.is_empty()),
-            ("--symbol", !self.symbol.is_empty()),
-            ("--pid", !self.pid.is_empty()),
-            ("--tid", !self.tid.is_empty()),
-            ("--percentage", self.percentage != Base::Absolute),
-            ("--no-inline", self.no_inline),
-            ("--limit", self.limit.is_some()),
+            ("--comm", !self.reading.comm.is_empty()),
+            ("--dso", !self.reading.dso.is_empty()),
+            ("--symbol", !self.reading.symbol.is_empty()),
+            ("--pid", !self.reading.pid.is_empty()),
+            ("--tid", !self.reading.tid.is_empty()),
+            ("--percentage", self.reading.percentage != Base::Absolute),
+            ("--no-inline", self.reading.no_inline),
+            ("--limit", self.reading.limit.is_some()),
             ("--coverage", self.coverage),
             ("--format", self.format != Format::Table),
         ];
@@ -226,29 +234,29 @@ impl ProfileArgs {
 
     /// Whether only some records of Arm SPE are wanted.
     pub fn filters_spe_records(&self) -> bool {
-        self.event.as_deref().and_then(spe::Group::from_name).is_some()
+        self.reading.event.as_deref().and_then(spe::Group::from_name).is_some()
     }
 
     /// The event to show: one that was named and is no group of SPE records.
     pub fn event_name(&self) -> Option<&String> {
-        self.event.as_ref().filter(|name| spe::Group::from_name(name).is_none())
+        self.reading.event.as_ref().filter(|name| spe::Group::from_name(name).is_none())
     }
 
     /// The part that chooses samples and rows.
     pub fn filter(&self) -> Filter {
         Filter {
-            comms: self.comm.clone(),
-            pids: self.pid.clone(),
-            tids: self.tid.clone(),
-            modules: self.dso.clone(),
-            symbols: self.symbol.clone(),
-            relative: self.percentage == Base::Relative,
+            comms: self.reading.comm.clone(),
+            pids: self.reading.pid.clone(),
+            tids: self.reading.tid.clone(),
+            modules: self.reading.dso.clone(),
+            symbols: self.reading.symbol.clone(),
+            relative: self.reading.percentage == Base::Relative,
         }
     }
 
     /// The most rows to write.
     pub fn most_rows(&self) -> usize {
-        self.limit.unwrap_or(if self.format == Format::Table { 50 } else { usize::MAX })
+        self.reading.limit.unwrap_or(if self.format == Format::Table { 50 } else { usize::MAX })
     }
 }
 

@@ -30,12 +30,12 @@ impl Session {
         let profile = loaded.model.profile();
         refuse_impossible_filters(args, profile)?;
         let wished = settings.metric.as_deref().and_then(|name| Metric::find(profile, name));
-        let metric = match (args.metric.as_ref().or(args.event_name()), wished) {
+        let metric = match (args.reading.metric.as_ref().or(args.event_name()), wished) {
             (Some(name), _) => find_metric(profile, name)?,
             (None, Some(metric)) => metric,
             (None, None) => Metric::sum(profile.default_event().with_context(|| no_events(&loaded.path))?),
         };
-        let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.no_inline };
+        let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.reading.no_inline };
         let table = Arc::new(CostTable::new(loaded.model.clone(), selection));
         Ok(Session { loaded, table })
     }
@@ -63,13 +63,13 @@ fn find_metric(profile: &Profile, name: &str) -> anyhow::Result<Metric> {
 /// # Errors
 /// If there are such.
 pub fn refuse_impossible_filters(args: &ProfileArgs, profile: &Profile) -> anyhow::Result<()> {
-    let by_thread = !args.comm.is_empty() || !args.pid.is_empty() || !args.tid.is_empty();
+    let by_thread = !args.reading.comm.is_empty() || !args.reading.pid.is_empty() || !args.reading.tid.is_empty();
     let kind = profile.kind.name();
     let may_lack_threads = matches!(profile.kind, ProfileKind::Spt | ProfileKind::Pprof | ProfileKind::Heatline);
     if by_thread && may_lack_threads && profile.threads.is_empty() {
         bail!("--comm, --pid and --tid: this {kind} profile does not record threads");
     }
-    if args.cpu.is_some() || args.time.is_some() {
+    if args.reading.cpu.is_some() || args.reading.time.is_some() {
         match profile.kind {
             ProfileKind::Spt | ProfileKind::Pprof => {
                 bail!("--cpu and --time: {kind} profiles record neither processors nor times");

@@ -1,7 +1,7 @@
 //! The options of `heatline diff`.
 
 use super::perf::names as perf_names;
-use crate::cli::options::{Base, Format, Order, ProfileArgs, number, prefix_pair, share};
+use crate::cli::options::{Format, ProfileArgs, ReadingArgs, number, share};
 use crate::files;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -59,8 +59,12 @@ impl Kind {
     }
 }
 
-/// Options of `heatline diff`.
+/// Options of `heatline diff`. Those of reading are also spelled as perf spells them.
 #[derive(Args, Debug)]
+#[command(mut_arg("comm", |it| it.short('C').visible_alias("comms").help("Only threads of these names (comma-separated, or file://LIST with one a line)")))]
+#[command(mut_arg("dso", |it| it.short('d').visible_alias("dsos").help("Only rows of these modules (comma-separated, or file://LIST)")))]
+#[command(mut_arg("symbol", |it| it.short('S').visible_alias("symbols").value_name("FUNCTIONS").help("Only rows of these functions (comma-separated, or file://LIST)")))]
+#[command(mut_arg("time", |it| it.help("Only samples between two times, in seconds of the recording's clock: 12.5,13; or of a part of the recording: 10%-20%, 10%/2 (the second tenth), several with commas between; for each file its own with \":\" between")))]
 #[command(after_help = "Examples:
   heatline diff                                   perf.data.old against perf.data, by function
   heatline diff old/perf.data new/perf.data --by line
@@ -125,9 +129,6 @@ pub struct DiffArgs {
     /// Instead of comparing, print the records of each file, as `heatline dump` does.
     #[arg(short = 'D', long = "dump-raw-trace")]
     pub dump: bool,
-    /// Names of kernel functions, as /proc/kallsyms has them.
-    #[arg(long, value_name = "FILE")]
-    pub kallsyms: Option<PathBuf>,
     /// Print what `perf diff` prints: its columns, its order, its conventions.
     #[arg(long)]
     pub perf: bool,
@@ -143,64 +144,9 @@ pub struct DiffArgs {
     /// Needs branch records; says so.
     #[arg(long, hide = true)]
     pub cycles_hist: bool,
-    /// The metric to compare, by its id (see `heatline report --by event`).
-    #[arg(long, value_name = "ID")]
-    pub metric: Option<String>,
-    /// The event to compare, by its name as recorded.
-    #[arg(long, value_name = "NAME", conflicts_with = "metric")]
-    pub event: Option<String>,
-    /// Look up recorded paths of binaries below this folder first.
-    #[arg(long, value_name = "DIR")]
-    pub symfs: Option<PathBuf>,
-    /// Also look for binaries and separate debug files here. May be repeated.
-    #[arg(long, value_name = "DIR")]
-    pub debug_dir: Vec<PathBuf>,
-    /// Symbol stores for PDBs, in the syntax of _NT_SYMBOL_PATH; only folders are looked into.
-    #[arg(long, value_name = "PATH")]
-    pub symbol_path: Option<String>,
-    /// Which end of an SPT file's stacks comes first, where the binaries do not show it.
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "leaf-first")]
-    pub stack_order: Order,
-    /// Sources recorded below FROM are below TO here. May be repeated.
-    #[arg(long, value_name = "FROM=TO", value_parser = prefix_pair)]
-    pub source_map: Vec<(String, String)>,
-    /// Only threads of these names (comma-separated, or file://LIST with one a line).
-    #[arg(short = 'C', long, visible_alias = "comms", value_name = "NAMES", value_delimiter = ',')]
-    pub comm: Vec<String>,
-    /// Only rows of these modules (comma-separated, or file://LIST).
-    #[arg(short, long, visible_alias = "dsos", value_name = "MODULES", value_delimiter = ',')]
-    pub dso: Vec<String>,
-    /// Only rows of these functions (comma-separated, or file://LIST).
-    #[arg(short = 'S', long, visible_alias = "symbols", value_name = "FUNCTIONS")]
-    pub symbol: Vec<String>,
-    /// Only samples of these processes (comma-separated).
-    #[arg(long, value_name = "PIDS", value_delimiter = ',', value_parser = number::<i32>)]
-    pub pid: Vec<i32>,
-    /// Only samples of these threads (comma-separated).
-    #[arg(long, value_name = "TIDS", value_delimiter = ',', value_parser = number::<i32>)]
-    pub tid: Vec<i32>,
-    /// Only samples taken on these processors: 0,2-3.
-    #[arg(long, value_name = "LIST")]
-    pub cpu: Option<String>,
-    /// Only samples between two times, in seconds of the recording's clock: 12.5,13; or of a part of the recording:
-    /// 10%-20%, 10%/2 (the second tenth), several with commas between; for each file its own with ":" between.
-    #[arg(long, value_name = "A,B")]
-    pub time: Option<String>,
-    /// What percentages are a share of when --comm, --dso, --symbol, --pid or --tid filter.
-    #[arg(long, value_enum, value_name = "BASE", default_value = "absolute")]
-    pub percentage: Base,
-    /// The physical view: an inlined function's cost belongs to the function that holds its code.
-    #[arg(long)]
-    pub no_inline: bool,
-    /// At most so many rows (default: 50 in tables and markdown, all elsewhere).
-    #[arg(long, value_name = "N", value_parser = number::<usize>)]
-    pub limit: Option<usize>,
-    /// The binary at BASE, for raw buffers that hold no mappings. May be repeated.
-    #[arg(long, value_name = "PATH@BASE")]
-    pub module: Vec<String>,
-    /// Use a binary although its build id differs from the recorded one.
-    #[arg(long)]
-    pub allow_mismatch: bool,
+    /// What to read of the recordings.
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// How to write.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Output,
@@ -302,31 +248,15 @@ impl DiffArgs {
             // A list of numbers selects nothing; no function has an empty name.
             symbol.extend(symbol.is_empty().then(String::new));
         }
-        Ok(ProfileArgs {
-            profiles: vec![path.to_owned()],
-            metric: self.metric.clone(),
-            event: self.event.clone(),
-            symfs: self.symfs.clone(),
-            debug_dir: self.debug_dir.clone(),
-            symbol_path: self.symbol_path.clone(),
-            stack_order: self.stack_order,
-            source_map: self.source_map.clone(),
-            comm: expand(&self.comm)?,
-            dso: expand(&self.dso)?,
+        let reading = ReadingArgs {
+            comm: expand(&self.reading.comm)?,
+            dso: expand(&self.reading.dso)?,
             symbol,
-            pid: self.pid.clone(),
-            tid: self.tid.clone(),
-            cpu: self.cpu.clone(),
             time: self.time_of(number)?,
-            percentage: self.percentage,
-            no_inline: self.no_inline || self.perf,
-            limit: self.limit,
-            coverage: false,
-            module: self.module.clone(),
-            allow_mismatch: self.allow_mismatch,
-            kallsyms: self.kallsyms.clone(),
-            format: Format::Table,
-        })
+            no_inline: self.reading.no_inline || self.perf,
+            ..self.reading.clone()
+        };
+        Ok(ProfileArgs { profiles: vec![path.to_owned()], reading, coverage: false, format: Format::Table })
     }
 
     /// The functions that --symbol names.
@@ -335,7 +265,7 @@ impl DiffArgs {
     /// If a list cannot be read.
     pub fn symbol_names(&self) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
-        for list in &self.symbol {
+        for list in &self.reading.symbol {
             // Commas between brackets are part of a name.
             names.extend(listed(list, split_names(list))?);
         }
@@ -348,7 +278,7 @@ impl DiffArgs {
     }
 
     fn time_of(&self, number: usize) -> anyhow::Result<Option<String>> {
-        let Some(text) = &self.time else { return Ok(None) };
+        let Some(text) = &self.reading.time else { return Ok(None) };
         let parts: Vec<&str> = text.split(':').collect();
         let part = if parts.len() == 1 { parts[0] } else { parts.get(number).copied().unwrap_or_default() };
         Ok((!part.is_empty()).then(|| part.to_owned()))
@@ -358,7 +288,7 @@ impl DiffArgs {
     pub fn most_rows(&self) -> usize {
         let few =
             matches!(self.format, Output::Table | Output::Markdown) && !self.perf && self.field_separator.is_none();
-        self.limit.unwrap_or(if few { 50 } else { usize::MAX })
+        self.reading.limit.unwrap_or(if few { 50 } else { usize::MAX })
     }
 }
 

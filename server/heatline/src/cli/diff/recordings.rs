@@ -3,7 +3,7 @@
 
 use super::options::{DiffArgs, Files, Kind};
 use crate::base_text::BaseTexts;
-use crate::cli::options::ProfileArgs;
+use crate::cli::options::{ProfileArgs, ReadingArgs};
 use crate::cli::output::{self, say};
 use crate::cli::progress::Bar;
 use crate::cli::session::{no_events, refuse_impossible_filters};
@@ -162,7 +162,7 @@ impl<T> Recording<T> {
         let path = &loaded.path;
         let profile = loaded.model.profile().clone();
         refuse_impossible_filters(args, &profile)?;
-        let named = args.metric.as_ref().or(args.event_name()).or(settings.metric.as_ref());
+        let named = args.reading.metric.as_ref().or(args.event_name()).or(settings.metric.as_ref());
         let metrics = match named {
             Some(name) => {
                 let metric = Metric::find(&profile, name);
@@ -176,7 +176,8 @@ impl<T> Recording<T> {
         };
         profile.default_event().with_context(|| no_events(path))?;
         let keep = |metric: Metric| {
-            let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.no_inline };
+            let selection =
+                Selection { metric, filter: args.filter(), inline: settings.inline && !args.reading.no_inline };
             let table = CostTable::new(loaded.model.clone(), selection);
             (MetricName::of(&profile, metric), keep(&loaded, &table))
         };
@@ -337,7 +338,7 @@ pub fn by_processor<T: Parts + Send>(
     files: &Files,
     make: &(impl Fn(&CostTable, Option<u32>) -> T + Sync),
 ) -> anyhow::Result<Recordings<T>> {
-    if args.cpu.is_some() {
+    if args.reading.cpu.is_some() {
         bail!("--sort cpu reads one processor after the other; leave --cpu out");
     }
     let mut all = Recordings::read(args, files, |_, table| make(table, None))?;
@@ -349,12 +350,15 @@ pub fn by_processor<T: Parts + Send>(
 }
 
 fn split_by_processor<T: Parts>(
-    reading: &ProfileArgs,
+    args: &ProfileArgs,
     symbols_only: bool,
     recording: &mut Recording<T>,
     make: &impl Fn(&CostTable, Option<u32>) -> T,
 ) -> anyhow::Result<()> {
-    let of = |processors: String| ProfileArgs { cpu: Some(processors), ..reading.clone() };
+    let of = |processors: String| {
+        let part = ReadingArgs { cpu: Some(processors), ..args.reading.clone() };
+        ProfileArgs { reading: part, ..args.clone() }
+    };
     let samples = |_: &Loaded, table: &CostTable| table.total().samples;
     // An error here means that the samples do not say it.
     let Ok(known) = Recording::read(&of(format!("0-{LAST_PROCESSOR}")), false, true, &samples) else { return Ok(()) };

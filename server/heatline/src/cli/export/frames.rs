@@ -40,7 +40,7 @@ impl Frames {
             }
         }
         let mut symbolization = model.symbolization();
-        if args.no_inline {
+        if args.reading.no_inline {
             symbolization = symbolization.without_inlined();
         }
         Ok(Frames { profile, symbolization })
@@ -105,7 +105,7 @@ impl Frames {
 /// The event that the options choose, or the first.
 pub fn event(frames: &Frames, args: &ProfileArgs, path: &Path) -> anyhow::Result<EventId> {
     let profile = &frames.profile;
-    match args.metric.as_ref().or(args.event_name()) {
+    match args.reading.metric.as_ref().or(args.event_name()) {
         None => profile.default_event().with_context(|| no_events(path)),
         Some(name) => profile.find_event(name).with_context(|| {
             let known: Vec<&str> = frames.events().iter().map(|&event| profile.metric_id(event)).collect();

@@ -4,7 +4,7 @@ mod firefox;
 mod frames;
 mod speedscope;
 
-use super::options::ProfileArgs;
+use super::options::{ProfileArgs, ReadingArgs};
 use super::output;
 use super::progress::Bar;
 use crate::load::load;
@@ -94,12 +94,14 @@ pub fn run(args: ExportArgs) -> anyhow::Result<()> {
 
 /// Options that would change nothing are wrong usage.
 fn refuse(args: &ExportArgs) -> anyhow::Result<()> {
-    let given = args.profile.clone();
-    let threads_chosen = ProfileArgs { comm: Vec::new(), pid: Vec::new(), tid: Vec::new(), no_inline: false, ..given };
-    let rest = match args.to {
-        Target::Spt => args.profile.clone(),
-        Target::Firefox => ProfileArgs { metric: None, event: None, ..threads_chosen },
+    let given = args.profile.reading.clone();
+    let threads_chosen =
+        ReadingArgs { comm: Vec::new(), pid: Vec::new(), tid: Vec::new(), no_inline: false, ..given.clone() };
+    let reading = match args.to {
+        Target::Spt => given,
+        Target::Firefox => ReadingArgs { metric: None, event: None, ..threads_chosen },
         Target::Pprof | Target::Speedscope => threads_chosen,
     };
+    let rest = ProfileArgs { reading, ..args.profile.clone() };
     rest.refuse_views("an export holds all that its format can; choose what is shown in its viewer")
 }

@@ -46,7 +46,7 @@ pub fn run(args: &DiffArgs, files: &Files) -> anyhow::Result<()> {
 
 impl Wish {
     fn of(args: &DiffArgs) -> anyhow::Result<Self> {
-        let reading = args.for_file(Path::new(""), 0)?;
+        let reading = args.for_file(Path::new(""), 0)?.reading;
         let symbols = keys::names(&args.symbol_names()?).len();
         let usual = [SortKey::Dso, SortKey::Symbol];
         let sort = if args.sort.is_empty() { &usual[..] } else { &args.sort };
