@@ -1,25 +1,26 @@
 //! From paths of profiles to a finished model: reading, finding binaries, resolving, finding sources.
 
-use crate::binaries::{Companions, Found, SearchPaths};
+use crate::binaries::SearchPaths;
+use crate::call_lines::{self, SharedCalls};
+use crate::files;
 use crate::kernel_symbols::KernelSymbols;
+use crate::resolving::{self, Resolved, Unresolved};
 use crate::shared_calls::{self, SharedLines};
 use crate::sources::{SourcePaths, Sources};
 use crate::time_choice::TimeChoice;
-use crate::{call_lines, files};
 use anyhow::{Context, anyhow};
-use heatline_annotate::{Addresses, FileId, Model, ModuleSymbols};
+use heatline_annotate::{Addresses, FileId, Model};
 use heatline_profile::{
-    AddressSpace, Cancelled, Module, ModuleAddress, ModuleId, ModuleKind, Monitor, Problems, Profile, ProfileKind, Rva,
-    Svma,
+    AddressSpace, Cancelled, ModuleAddress, ModuleId, ModuleKind, Monitor, Problems, Profile, ProfileKind, Rva,
 };
 use heatline_readers::{Folder, Input, ReadOptions, spt};
-use heatline_symbols::{Image, Locate, Nowhere, Recorded, Resolution, SymbolError};
+use heatline_symbols::Image;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::Read;
+use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The kind of problem that several files here could be one that was recorded.
@@ -40,6 +41,8 @@ pub struct LoadOptions {
     pub sources: SourcePaths,
     /// Functions by symbol tables alone, as perf names them; no lines.
     pub symbols_only: bool,
+    /// Exclusive costs alone: callers are neither kept nor resolved where the costs can do without.
+    pub without_callers: bool,
 }
 
 /// A loaded profile.
@@ -122,52 +125,123 @@ impl Monitor for InPhase<'_> {
 /// # Errors
 /// If a profile cannot be used at all, or loading was cancelled ([`Cancelled`] is then the cause).
 pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<Loaded> {
-    let paths = options.paths.iter().map(|path| profile_at(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let path = paths.first().cloned().ok_or_else(|| anyhow!("no profile was named"))?;
-    let beside = folders_of(&paths);
-    let search = SearchPaths { beside: join(&options.search.beside, &beside), ..options.search.clone() };
-    let reading = ReadOptions { binaries: Some(Arc::new(search.clone())), ..options.read.clone() };
-    let mut profile: Option<Profile> = None;
-    for path in &paths {
-        let time = options.time.as_ref().map(|choice| choice.of(path, monitor)).transpose()?;
-        let read = read_profile(path, &ReadOptions { time, ..reading.clone() }, monitor)?;
-        profile = Some(match profile {
-            None => read,
-            Some(sum) => sum.merge(&read).map_err(|error| anyhow!("{}: {error}", path.display()))?,
-        });
+    let read = Read::new(options, monitor)?;
+    let resolved = resolve(std::slice::from_ref(&read), monitor)?.pop().unwrap_or_default();
+    read.finish(resolved, monitor)
+}
+
+/// Loads two profiles at the same time, of which each may be several files. A binary that both hold is read once.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_both(options: [&LoadOptions; 2], monitor: &dyn LoadMonitor) -> anyhow::Result<[Loaded; 2]> {
+    let [first, second] = both(options, |options| Read::new(options, monitor));
+    let read = [first?, second?];
+    let mut resolved = resolve(&read, monitor)?.into_iter();
+    let read = read.map(|read| (read, resolved.next().unwrap_or_default()));
+    let [first, second] = both(read, |(read, resolved)| read.finish(resolved, monitor));
+    Ok([first?, second?])
+}
+
+/// Does work of two things at the same time.
+pub fn both<T: Send, R: Send>([first, second]: [T; 2], work: impl Fn(T) -> R + Sync) -> [R; 2] {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| work(second));
+        let done = work(first);
+        [done, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+    })
+}
+
+fn resolve(read: &[Read<'_>], monitor: &dyn LoadMonitor) -> anyhow::Result<Vec<Resolved>> {
+    let unresolved: Vec<Unresolved<'_>> = read.iter().map(Read::unresolved).collect();
+    let phase = InPhase { phase: Phase::Resolving, before: 0, of: 0, monitor };
+    resolving::resolve(&unresolved, &phase)
+}
+
+/// A profile that was read.
+struct Read<'a> {
+    options: &'a LoadOptions,
+    path: PathBuf,
+    /// The folders that hold its files.
+    beside: Vec<PathBuf>,
+    search: SearchPaths,
+    kernel: Option<KernelSymbols>,
+    profile: Arc<Profile>,
+    addresses: Addresses,
+    /// Calls of which nobody recorded which line made them.
+    shared: Vec<SharedCalls>,
+    problems: Problems,
+}
+
+impl<'a> Read<'a> {
+    fn new(options: &'a LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<Self> {
+        let paths = options.paths.iter().map(|path| profile_at(path)).collect::<anyhow::Result<Vec<_>>>()?;
+        let path = paths.first().cloned().ok_or_else(|| anyhow!("no profile was named"))?;
+        let beside = folders_of(&paths);
+        let search = SearchPaths { beside: join(&options.search.beside, &beside), ..options.search.clone() };
+        let reading = ReadOptions {
+            binaries: Some(Arc::new(search.clone())),
+            without_callers: options.without_callers,
+            ..options.read.clone()
+        };
+        let mut profile: Option<Profile> = None;
+        for path in &paths {
+            let time = options.time.as_ref().map(|choice| choice.of(path, monitor)).transpose()?;
+            let read = read_profile(path, &ReadOptions { time, ..reading.clone() }, monitor)?;
+            profile = Some(match profile {
+                None => read,
+                Some(sum) => sum.merge(&read).map_err(|error| anyhow!("{}: {error}", path.display()))?,
+            });
+        }
+        let mut profile = profile.ok_or_else(|| anyhow!("no profile was named"))?;
+        if profile.kind == ProfileKind::Spt {
+            settle_stack_order(&mut profile, options.read.spt.stack_order, &search);
+        }
+        let mut problems = profile.problems.clone();
+        let shared = match profile.kind {
+            ProfileKind::Uftrace => call_lines::place(&mut profile, &search, &mut problems),
+            _ => Vec::new(),
+        };
+        if options.without_callers {
+            profile.drop_callers();
+        }
+        let profile = Arc::new(profile);
+        let addresses = Addresses::of(&profile);
+        let kernel = kernel_symbols(&search, &profile, &paths, &mut problems)?;
+        Ok(Read { options, path, beside, search, kernel, profile, addresses, shared, problems })
     }
-    let mut profile = profile.ok_or_else(|| anyhow!("no profile was named"))?;
-    if profile.kind == ProfileKind::Spt {
-        settle_stack_order(&mut profile, options.read.spt.stack_order, &search);
+
+    fn unresolved(&self) -> Unresolved<'_> {
+        Unresolved {
+            profile: &self.profile,
+            addresses: &self.addresses,
+            search: &self.search,
+            kernel: self.kernel.as_ref(),
+            symbols_only: self.options.symbols_only,
+        }
     }
-    let mut problems = profile.problems.clone();
-    let shared = match profile.kind {
-        ProfileKind::Uftrace => call_lines::place(&mut profile, &search, &mut problems),
-        _ => Vec::new(),
-    };
-    let profile = Arc::new(profile);
-    let addresses = Addresses::of(&profile);
-    let kernel = kernel_symbols(&search, &profile, &paths, &mut problems)?;
-    let (symbols, found) =
-        resolve(&profile, &addresses, &search, kernel, options.symbols_only, &mut problems, monitor)?;
-    let model = Arc::new(Model::build(profile, addresses, symbols));
-    monitor.progress(Phase::Sources, 0, 1)?;
-    let places = SourcePaths {
-        roots: join(&options.sources.roots, &beside),
-        beside: join(&options.sources.beside, &beside),
-        map: options.sources.map.clone(),
-        toolchains: options.sources.toolchains.clone(),
-    };
-    let sources = Arc::new(Sources::find(&model, &places));
-    for ambiguous in sources.ambiguous() {
-        problems.add(AMBIGUOUS_SOURCE, 1, None, ambiguous.to_string());
+
+    fn finish(self, resolved: Resolved, monitor: &dyn LoadMonitor) -> anyhow::Result<Loaded> {
+        let Read { options, path, beside, profile, addresses, shared, mut problems, .. } = self;
+        let Resolved { symbols, binaries, looked, problems: unresolved } = resolved;
+        problems.append(&unresolved);
+        let model = Arc::new(Model::build(profile, addresses, symbols));
+        monitor.progress(Phase::Sources, 0, 1)?;
+        let places = SourcePaths {
+            roots: join(&options.sources.roots, &beside),
+            beside: join(&options.sources.beside, &beside),
+            map: options.sources.map.clone(),
+            toolchains: options.sources.toolchains.clone(),
+        };
+        let sources = Arc::new(Sources::find(&model, &places));
+        for ambiguous in sources.ambiguous() {
+            problems.add(AMBIGUOUS_SOURCE, 1, None, ambiguous.to_string());
+        }
+        monitor.progress(Phase::Sources, 1, 1)?;
+        note_newer(&mut problems, model.profile(), &binaries, &path);
+        let shared = shared_calls::lines(&shared, &model, &sources.same_file());
+        Ok(Loaded { model, sources, path, problems, looked, binaries, shared, lines: OnceLock::new() })
     }
-    monitor.progress(Phase::Sources, 1, 1)?;
-    let (looked, binaries): (_, Vec<Option<PathBuf>>) =
-        found.into_iter().map(|found| (found.looked, found.path)).unzip();
-    note_newer(&mut problems, model.profile(), &binaries, &path);
-    let shared = shared_calls::lines(&shared, &model, &sources.same_file());
-    Ok(Loaded { model, sources, path, problems, looked, binaries, shared, lines: OnceLock::new() })
 }
 
 /// Finds out from the code of the binaries which end of the stacks of an SPT profile comes first.
@@ -257,98 +331,6 @@ fn kernel_symbols(
     }))
 }
 
-/// Resolves the addresses of all modules.
-fn resolve(
-    profile: &Profile,
-    addresses: &Addresses,
-    search: &SearchPaths,
-    kernel: Option<KernelSymbols>,
-    symbols_only: bool,
-    problems: &mut Problems,
-    monitor: &dyn LoadMonitor,
-) -> anyhow::Result<(Vec<ModuleSymbols>, Vec<Found>)> {
-    let mut symbols = Vec::with_capacity(profile.modules.len());
-    let mut all = Vec::with_capacity(profile.modules.len());
-    let mut done = 0;
-    for (id, module) in (0..).map(ModuleId).zip(&profile.modules) {
-        let all_wanted = addresses.of_module(id);
-        let recorded = profile.symbolization.as_ref().and_then(|said| Recorded::look_up(said, id, all_wanted));
-        let silent = recorded.as_ref().map(|recorded| pick(all_wanted, &recorded.silent));
-        let wanted = silent.as_deref().unwrap_or(all_wanted);
-        let mut found = Found { image: Err("no samples".into()), path: None, looked: Vec::new(), mismatch: None };
-        if !wanted.is_empty() {
-            let span = tracing::info_span!("resolving", module = %module.path);
-            let _entered = span.enter();
-            found = search.find(module);
-        }
-        if let Some(mismatch) = &found.mismatch {
-            problems.add("build-id-mismatch", 1, None, format!("{mismatch}; used because mismatches are allowed"));
-        }
-        let phase = InPhase { phase: Phase::Resolving, before: done, of: addresses.len() as u64, monitor };
-        let answer = match &found.image {
-            Ok(image) => {
-                let svmas: Vec<Svma> = wanted
-                    .iter()
-                    .map(|&address| image.to_svma(address, module.space).unwrap_or(Svma(u64::MAX)))
-                    .collect();
-                let companions = found.path.as_deref().map(|binary| Companions { search, binary });
-                let locate: &dyn Locate = companions.as_ref().map_or(&Nowhere, |companions| companions);
-                let resolution = if symbols_only && !image.has_pdb() {
-                    image.resolve_symbols(&svmas)
-                } else {
-                    let _alone = RESOLVING.lock().unwrap_or_else(PoisonError::into_inner);
-                    image.resolve_with(&svmas, locate, &phase)
-                };
-                match resolution {
-                    Ok(mut resolution) => {
-                        if profile.kind == ProfileKind::Uftrace {
-                            name_library_calls(&mut resolution);
-                        }
-                        problems.append(&resolution.problems);
-                        ModuleSymbols::Resolved(resolution)
-                    }
-                    Err(SymbolError::Cancelled(cancelled)) => return Err(cancelled.into()),
-                    Err(error) => ModuleSymbols::Unavailable(error.to_string()),
-                }
-            }
-            Err(reason) => match &kernel {
-                Some(kernel) if matches!(module.kind, ModuleKind::Kernel | ModuleKind::KernelModule) => {
-                    kernel.look_up(wanted)
-                }
-                _ => ModuleSymbols::Unavailable(reason.clone()),
-            },
-        };
-        note_unavailable(problems, module, &answer);
-        let answer = match (recorded, answer) {
-            (None, answer) => answer,
-            (Some(recorded), ModuleSymbols::Resolved(rest)) => ModuleSymbols::Resolved(recorded.complete(rest)),
-            (Some(recorded), ModuleSymbols::Unavailable(reason)) => {
-                ModuleSymbols::Resolved(recorded.without_rest(reason))
-            }
-        };
-        done += all_wanted.len() as u64;
-        phase.monitor.progress(Phase::Resolving, done, addresses.len() as u64)?;
-        found.image = Err(String::new());
-        symbols.push(answer);
-        all.push(found);
-    }
-    Ok((symbols, all))
-}
-
-/// Held while debug information is read. That uses all processors by itself; two at once would only take twice the
-/// memory.
-static RESOLVING: Mutex<()> = Mutex::new(());
-
-/// Calls of libraries were recorded where the program's linkage table passes them on; what took the time is the function
-/// behind, after which the recorder names them.
-fn name_library_calls(resolution: &mut Resolution) {
-    for function in &mut resolution.functions {
-        if let Some(name) = function.name.strip_suffix("@plt") {
-            function.name = name.to_owned();
-        }
-    }
-}
-
 /// A checkout writes binary and recording within moments of each other; only what is clearly later counts.
 const MOMENT: Duration = Duration::from_secs(60);
 
@@ -363,20 +345,6 @@ fn note_newer(problems: &mut Problems, profile: &Profile, binaries: &[Option<Pat
             let message = format!("{name} was written after the recording and may be another build; record again");
             problems.add("newer-binary", 1, None, message);
         }
-    }
-}
-
-fn pick(addresses: &[ModuleAddress], positions: &[usize]) -> Vec<ModuleAddress> {
-    positions.iter().filter_map(|&at| addresses.get(at).copied()).collect()
-}
-
-/// A binary that exists but is another build must never pass in silence.
-fn note_unavailable(problems: &mut Problems, module: &Module, answer: &ModuleSymbols) {
-    if let ModuleSymbols::Unavailable(reason) = answer
-        && reason.contains("differs")
-    {
-        let advice = "record again, or name the folder of the recorded build with --debug-dir";
-        problems.add("build-id-mismatch", 1, None, format!("{}: {reason}; {advice}", module.base_name()));
     }
 }
 

@@ -12,6 +12,7 @@ mod kernel_symbols;
 mod load;
 mod lsp;
 mod out_file;
+mod resolving;
 mod rust_source;
 mod settings;
 mod shared_calls;

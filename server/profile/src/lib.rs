@@ -7,6 +7,7 @@ mod address;
 mod arc;
 mod calls;
 mod event;
+mod leaves;
 mod merge;
 mod module;
 mod monitor;

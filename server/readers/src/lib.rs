@@ -34,6 +34,8 @@ pub struct ReadOptions {
     pub records: Option<perf_data::RecordSink>,
     /// Where to find binaries; without, stacks that were recorded as bytes (`--call-graph dwarf`) have one user frame.
     pub binaries: Option<Arc<dyn Binaries>>,
+    /// Only where samples were taken is wanted: a reader may leave callers out.
+    pub without_callers: bool,
     /// How to read what the SPT format leaves open.
     pub spt: spt::Options,
 }

@@ -219,6 +219,8 @@ impl Image {
                     locate,
                 };
                 dwarf::resolve(&input, &different, &mut builder, monitor)?;
+                // Giving so much memory back takes a while, which nobody has to wait for.
+                rayon::spawn(move || drop(sections));
             } else if !matches!(self.pdb, PdbLink::None) {
                 missing = self.resolve_by_pdb(&different, &is_code, &mut builder, monitor)?;
             }

@@ -16,6 +16,7 @@ mod dwarf;
 mod error;
 mod image;
 mod object_file;
+mod parts;
 mod pdb;
 mod pdb_link;
 mod plt;

@@ -172,6 +172,7 @@ impl ProfileArgs {
             },
             time: self.reading.time.as_deref().map(TimeChoice::parse).transpose()?,
             symbols_only: false,
+            without_callers: false,
         })
     }
 

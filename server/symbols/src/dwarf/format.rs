@@ -6,6 +6,7 @@ use gimli::{
     DwarfSections, EndianSlice, RunTimeEndian, SectionId, UnitHeader,
 };
 use heatline_profile::Problems;
+use rayon::prelude::*;
 
 pub(super) use gimli::{
     Abbreviation, AttributeSpecification, AttributeValue, DebugInfoOffset, DebugLineOffset, DwoId, Error, LineRow,
@@ -28,30 +29,32 @@ pub(crate) struct Sections {
     endian: RunTimeEndian,
 }
 
-/// Whether functions, lines or inlined frames are made from it. Locations of variables, for one, are not.
-fn is_needed(id: SectionId) -> bool {
-    matches!(
-        id,
-        SectionId::DebugInfo
-            | SectionId::DebugAbbrev
-            | SectionId::DebugStr
-            | SectionId::DebugLine
-            | SectionId::DebugLineStr
-            | SectionId::DebugRanges
-            | SectionId::DebugRngLists
-            | SectionId::DebugAddr
-            | SectionId::DebugStrOffsets
-    )
-}
+/// What functions, lines and inlined frames are made from. Locations of variables, for one, are not needed.
+const NEEDED: [SectionId; 9] = [
+    SectionId::DebugInfo,
+    SectionId::DebugStr,
+    SectionId::DebugLine,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+    SectionId::DebugAddr,
+    SectionId::DebugStrOffsets,
+    SectionId::DebugLineStr,
+    SectionId::DebugAbbrev,
+];
 
 impl Sections {
-    /// Reads and unpacks them. One that cannot be read is empty, and a problem.
+    /// Reads and unpacks them, several at a time. One that cannot be read is empty, and a problem.
     pub fn read(file: &ObjectFile, problems: &mut Problems) -> Sections {
+        let read = |id: SectionId| {
+            let mut problems = Problems::new();
+            (section(file, id.name(), &mut problems), problems)
+        };
+        // The long ones first, so that the last one read is short.
+        let mut content: Vec<(Vec<u8>, Problems)> = NEEDED.into_par_iter().with_max_len(1).map(read).collect();
+        content.iter().for_each(|(_, found)| problems.append(found));
         let load = |id: SectionId| {
-            Ok::<_, std::convert::Infallible>(match is_needed(id) {
-                true => section(file, id.name(), problems),
-                false => Vec::new(),
-            })
+            let place = NEEDED.iter().position(|needed| *needed == id).and_then(|place| content.get_mut(place));
+            Ok::<_, std::convert::Infallible>(place.map(|(content, _)| std::mem::take(content)).unwrap_or_default())
         };
         let Ok(sections) = DwarfSections::load(load);
         Sections { sections, endian: endian(file) }
@@ -114,7 +117,7 @@ fn section(file: &ObjectFile, name: &str, problems: &mut Problems) -> Vec<u8> {
 }
 
 fn split_section(file: &ObjectFile, id: SectionId, problems: &mut Problems) -> Vec<u8> {
-    let needed = is_needed(id) || matches!(id, SectionId::DebugCuIndex | SectionId::DebugTuIndex);
+    let needed = NEEDED.contains(&id) || matches!(id, SectionId::DebugCuIndex | SectionId::DebugTuIndex);
     let name = id.dwo_name().filter(|_| needed);
     name.map_or_else(Vec::new, |name| section(file, name, problems))
 }

@@ -177,6 +177,15 @@ pub struct Files {
     pub columns: Vec<Vec<PathBuf>>,
 }
 
+/// What rows need of a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Functions are named by symbol tables alone, as perf names them.
+    pub symbols_only: bool,
+    /// Costs are exclusive.
+    pub without_callers: bool,
+}
+
 impl DiffArgs {
     /// Which files are compared, by their roles.
     ///
@@ -272,9 +281,10 @@ impl DiffArgs {
         Ok(names)
     }
 
-    /// Whether functions are named by symbol tables alone, as perf names them.
-    pub fn symbols_only(&self) -> bool {
-        self.perf && !self.sort.contains(&SortKey::Srcline)
+    /// What rows need of a recording.
+    pub fn needs(&self) -> Needs {
+        let symbols_only = self.perf && !self.sort.contains(&SortKey::Srcline);
+        Needs { symbols_only, without_callers: !self.inclusive }
     }
 
     fn time_of(&self, number: usize) -> anyhow::Result<Option<String>> {

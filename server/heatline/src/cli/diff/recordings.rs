@@ -1,13 +1,14 @@
 //! Reading the recordings that are compared. Only what the comparison needs is kept of each, so that memory does not
 //! grow with their number.
 
-use super::options::{DiffArgs, Files, Kind};
+use super::options::{DiffArgs, Files, Kind, Needs};
 use crate::base_text::BaseTexts;
 use crate::cli::options::{ProfileArgs, ReadingArgs};
 use crate::cli::output::{self, say};
 use crate::cli::progress::Bar;
 use crate::cli::session::{no_events, refuse_impossible_filters};
-use crate::load::{LoadOptions, Loaded, load};
+use crate::load::{LoadOptions, Loaded, both, load, load_both};
+use crate::settings::Settings;
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
 use heatline_annotate::{CostTable, FileId, Metric, Selection};
@@ -66,6 +67,24 @@ pub struct Recordings<T> {
     pub changed: BTreeSet<String>,
 }
 
+/// What is read of one recording.
+struct Wish {
+    args: ProfileArgs,
+    settings: Settings,
+    options: LoadOptions,
+    /// Whether it is one of the baseline.
+    is_baseline: bool,
+}
+
+impl Wish {
+    fn new(args: ProfileArgs, is_baseline: bool, needs: Needs) -> anyhow::Result<Self> {
+        let settings = args.settings();
+        let Needs { symbols_only, without_callers } = needs;
+        let options = LoadOptions { symbols_only, without_callers, ..args.load_options(&settings)? };
+        Ok(Wish { args, settings, options, is_baseline })
+    }
+}
+
 impl<T> Recordings<T> {
     /// Reads all files, two at a time; `keep` makes what is kept of a table. Says on standard error what was damaged.
     ///
@@ -79,15 +98,15 @@ impl<T> Recordings<T> {
     where
         T: Send,
     {
-        let paths: Vec<&PathBuf> = files.baseline.iter().chain(files.columns.iter().flatten()).collect();
-        let read = |number: usize| {
-            let reading = args.for_file(paths[number], number)?;
-            Recording::read(&reading, number < files.baseline.len(), args.symbols_only(), &keep)
+        let paths = files.baseline.iter().chain(files.columns.iter().flatten()).enumerate();
+        let wish = |(number, path): (usize, &PathBuf)| {
+            Wish::new(args.for_file(path, number)?, number < files.baseline.len(), args.needs())
         };
-        let mut all = in_pairs(paths.len(), read).into_iter();
-        let mut take = |count: usize| -> anyhow::Result<Vec<Recording<T>>> { all.by_ref().take(count).collect() };
-        let baseline = take(files.baseline.len())?;
-        let columns = files.columns.iter().map(|column| take(column.len())).collect::<anyhow::Result<_>>()?;
+        let wishes = paths.map(wish).collect::<anyhow::Result<Vec<Wish>>>()?;
+        let mut all = in_pairs(&wishes, &keep)?.into_iter();
+        let mut take = |count: usize| -> Vec<Recording<T>> { all.by_ref().take(count).collect() };
+        let baseline = take(files.baseline.len());
+        let columns = files.columns.iter().map(|column| take(column.len())).collect();
         let recordings = Recordings { baseline, columns, changed: BTreeSet::new() };
         recordings.all().for_each(|recording| output::warn(&recording.problems));
         Ok(recordings)
@@ -148,17 +167,15 @@ fn in_words(sampling: Option<Sampling>) -> String {
 }
 
 impl<T> Recording<T> {
-    fn read(
-        args: &ProfileArgs,
-        is_baseline: bool,
-        symbols_only: bool,
-        keep: &impl Fn(&Loaded, &CostTable) -> T,
-    ) -> anyhow::Result<Self> {
-        let settings = args.settings();
+    fn read(wish: &Wish, keep: &impl Fn(&Loaded, &CostTable) -> T) -> anyhow::Result<Self> {
         let bar = Bar::new();
-        let loaded = load(&LoadOptions { symbols_only, ..args.load_options(&settings)? }, &bar);
+        let loaded = load(&wish.options, &bar);
         bar.finish();
-        let loaded = loaded?;
+        Recording::new(wish, loaded?, keep)
+    }
+
+    fn new(wish: &Wish, loaded: Loaded, keep: &impl Fn(&Loaded, &CostTable) -> T) -> anyhow::Result<Self> {
+        let Wish { args, settings, is_baseline, .. } = wish;
         let path = &loaded.path;
         let profile = loaded.model.profile().clone();
         refuse_impossible_filters(args, &profile)?;
@@ -166,7 +183,7 @@ impl<T> Recording<T> {
         let metrics = match named {
             Some(name) => {
                 let metric = Metric::find(&profile, name);
-                if metric.is_none() && is_baseline && settings.metric.as_ref() != Some(name) {
+                if metric.is_none() && *is_baseline && settings.metric.as_ref() != Some(name) {
                     let known: Vec<String> = Metric::all(&profile).iter().map(|metric| metric.id(&profile)).collect();
                     return Err(anyhow!("{}: no metric {name}; it has {}", path.display(), known.join(", ")));
                 }
@@ -296,19 +313,26 @@ fn texts(loaded: &Loaded) -> BaseTexts {
     texts
 }
 
-/// Does work of so many numbers, two at a time: each reader has a thread ahead of it, and memory is bounded.
-fn in_pairs<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    let mut done = Vec::with_capacity(count);
-    for first in (0..count).step_by(2) {
-        let second = first + 1;
-        std::thread::scope(|scope| {
-            let other = (second < count).then(|| scope.spawn(|| work(second)));
-            done.push(work(first));
-            let other = other.map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            done.extend(other);
-        });
+/// Reads recordings two at a time: each reader has a thread ahead of it, and memory is bounded.
+fn in_pairs<T: Send>(
+    wishes: &[Wish],
+    keep: &(impl Fn(&Loaded, &CostTable) -> T + Sync),
+) -> anyhow::Result<Vec<Recording<T>>> {
+    let mut all = Vec::with_capacity(wishes.len());
+    for pair in wishes.chunks(2) {
+        match pair {
+            [first, second] => {
+                let bar = Bar::new();
+                let loaded = load_both([&first.options, &second.options], &bar);
+                bar.finish();
+                let [one, two] = loaded?;
+                let kept = both([(first, one), (second, two)], |(wish, loaded)| Recording::new(wish, loaded, keep));
+                all.extend(kept.into_iter().collect::<anyhow::Result<Vec<_>>>()?);
+            }
+            _ => all.extend(pair.iter().map(|wish| Recording::read(wish, keep)).collect::<anyhow::Result<Vec<_>>>()?),
+        }
     }
-    done
+    Ok(all)
 }
 
 /// What can be read in parts.
@@ -344,14 +368,14 @@ pub fn by_processor<T: Parts + Send>(
     let mut all = Recordings::read(args, files, |_, table| make(table, None))?;
     let paths = files.baseline.iter().chain(files.columns.iter().flatten());
     for (number, (path, recording)) in paths.zip(all.all_mut()).enumerate() {
-        split_by_processor(&args.for_file(path, number)?, args.symbols_only(), recording, make)?;
+        split_by_processor(&args.for_file(path, number)?, args.needs(), recording, make)?;
     }
     Ok(all)
 }
 
 fn split_by_processor<T: Parts>(
     args: &ProfileArgs,
-    symbols_only: bool,
+    needs: Needs,
     recording: &mut Recording<T>,
     make: &impl Fn(&CostTable, Option<u32>) -> T,
 ) -> anyhow::Result<()> {
@@ -360,8 +384,10 @@ fn split_by_processor<T: Parts>(
         ProfileArgs { reading: part, ..args.clone() }
     };
     let samples = |_: &Loaded, table: &CostTable| table.total().samples;
+    let only_samples = Needs { symbols_only: true, without_callers: true };
     // An error here means that the samples do not say it.
-    let Ok(known) = Recording::read(&of(format!("0-{LAST_PROCESSOR}")), false, true, &samples) else { return Ok(()) };
+    let known = Wish::new(of(format!("0-{LAST_PROCESSOR}")), false, only_samples)?;
+    let Ok(known) = Recording::read(&known, &samples) else { return Ok(()) };
     let mut left: u64 = known.metrics.iter().map(|(_, samples)| samples).sum();
     recording.metrics.iter_mut().for_each(|(_, sum)| sum.clear());
     for processor in 0..=LAST_PROCESSOR {
@@ -369,7 +395,7 @@ fn split_by_processor<T: Parts>(
             break;
         }
         let keep = |loaded: &Loaded, table: &CostTable| (samples(loaded, table), make(table, Some(processor)));
-        let part = Recording::read(&of(processor.to_string()), false, symbols_only, &keep);
+        let part = Recording::read(&Wish::new(of(processor.to_string()), false, needs)?, &keep);
         for (metric, (samples, part)) in part.map(|part| part.metrics).unwrap_or_default() {
             left = left.saturating_sub(samples);
             if let Some((_, sum)) = recording.metrics.iter_mut().find(|(name, _)| *name == metric) {

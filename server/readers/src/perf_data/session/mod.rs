@@ -337,6 +337,10 @@ impl Visit for Session<'_> {
 
     fn scanner(&mut self) -> Option<Scanner> {
         self.scanned_events = self.layouts.len();
+        if self.options.without_callers {
+            // Chains of one address are not worth another thread.
+            return None;
+        }
         let layout = self.layouts.first()?;
         let same = self.layouts.iter().all(|other| other.has_chains_where(layout));
         let plain = layout.has_chains() && !layout.has_readings() && !layout.has_stack_dump();

@@ -73,7 +73,7 @@ impl Session<'_> {
                 self.push_bytes(event, &head, record.misc, &chain);
                 return Some(());
             }
-            if has_stack_dump {
+            if has_stack_dump && !(self.options.without_callers && head.ip.is_some()) {
                 return self.keep_dump(event, &head, record.misc, chain, rest);
             }
             let print = print.filter(|_| (event as usize) < self.scanned_events);
@@ -283,8 +283,16 @@ impl Session<'_> {
         if batch.0.len() >= BATCH {
             self.drain(batch);
         }
+        let chain = if self.options.without_callers { self.innermost(chain) } else { chain };
         let print = print.unwrap_or_else(|| ChainPrint::of(chain)).with(&key);
         batch.0.push(Batched { print, key, chain, time: head.time, weight });
+    }
+
+    /// The chain up to its innermost address, with the markers before it.
+    fn innermost<'b>(&self, chain: &'b [u8]) -> &'b [u8] {
+        let words = chain.as_chunks::<8>().0;
+        let first = words.iter().position(|word| self.order.u64(*word) < FIRST_MARKER);
+        words.get(..first.map_or(0, |first| first + 1)).unwrap_or_default().as_flattened()
     }
 
     /// The front and the cookie of a chain whose user part comes later.
