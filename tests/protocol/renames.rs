@@ -76,6 +76,10 @@ fn costs_follow_a_file_that_is_renamed_behind_the_editor_and_come_back_with_it()
     // Nobody tells of it but that the new file is opened.
     let (uri, _) = client.open(&workspace.path("src/woods.cpp"));
     wait_for_hint(&mut client, &uri, HOTTEST);
+    let position = json!({ "line": HOTTEST, "character": 5 });
+    let hover = client.call("textDocument/hover", json!({ "textDocument": { "uri": uri }, "position": position }));
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("the file was `src/tree.cpp` when it was built"), "{text}");
     client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
     git(&workspace.root(), &["mv", "src/woods.cpp", "src/tree.cpp"]);
     let (uri, _) = client.open(&workspace.path("src/tree.cpp"));

@@ -25,7 +25,8 @@ pub struct Line {
     file: FileId,
     line: NonZeroU32,
     placement: Placement,
-    origin: Option<String>,
+    /// What is to be known of the text that was profiled.
+    remarks: Vec<String>,
 }
 
 impl Question {
@@ -42,8 +43,8 @@ impl Question {
         }
         let (_, line, placement) =
             costed.document.lines(line, line).find(|(_, line, _)| says_something(&costed, *line))?;
-        let origin = followed.base().origin.sentence();
-        Some(Question::Line(Line { shown: costed.shown.clone(), file: costed.file, line, placement, origin }))
+        let remarks = followed.base().origin.sentence().into_iter().chain(renamed(state, costed.file)).collect();
+        Some(Question::Line(Line { shown: costed.shown.clone(), file: costed.file, line, placement, remarks }))
     }
 
     /// The hover.
@@ -57,6 +58,13 @@ impl Question {
     }
 }
 
+/// What to say of a file that was renamed since it was built.
+fn renamed(state: &State, file: FileId) -> Option<String> {
+    let from = state.bases.as_ref()?.texts.renamed_from(file)?;
+    let below = state.roots.iter().find_map(|root| from.strip_prefix(root).ok()).unwrap_or(from);
+    Some(format!("the file was `{}` when it was built", below.display()))
+}
+
 impl Line {
     fn answer(&self) -> Option<String> {
         let costs = self.shown.annotations.hover(self.file, self.line, self.placement);
@@ -64,7 +72,7 @@ impl Line {
         let notes = shared.into_iter().flat_map(|line| line.notes.iter().cloned());
         let parts: Vec<String> = costs.into_iter().chain(notes).collect();
         let mut value = (!parts.is_empty()).then(|| parts.join("\n\n"))?;
-        value.extend(self.origin.iter().map(|origin| format!("  \n{origin}")));
+        value.extend(self.remarks.iter().map(|remark| format!("  \n{remark}")));
         Some(value)
     }
 }
