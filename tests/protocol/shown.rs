@@ -297,6 +297,22 @@ fn settings_come_from_the_file_and_better_from_the_client() {
 }
 
 #[test]
+fn a_setting_that_is_taken_away_holds_no_more_though_the_session_began_with_it() {
+    let workspace = Workspace::new();
+    let mut client = Client::start(&workspace.root(), &[]);
+    client.settings = json!({ "hints": { "enable": false } });
+    client.initialize(&workspace.root(), able());
+    client.notify("initialized", json!({}));
+    client.status("ready");
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    assert_eq!(client.hints(&uri), []);
+    client.settings = json!({});
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": { "heatline": {} } }));
+    client.ask_until(|client| !client.hints(&uri).is_empty());
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
 fn a_binary_that_is_built_again_changes_nothing_but_the_status() {
     let workspace = Workspace::new();
     let mut client = Client::begin(&workspace.root(), json!({}));

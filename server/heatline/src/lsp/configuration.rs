@@ -18,6 +18,8 @@ pub struct Configuration {
     shared: Arc<Shared>,
     /// What the client last said, by asking or by itself.
     of_client: Value,
+    /// It has sent all settings since the beginning; what it said then does not hold any more.
+    is_sent: bool,
     /// What could not be used was told already.
     told: Vec<String>,
 }
@@ -25,7 +27,7 @@ pub struct Configuration {
 impl Configuration {
     /// Nothing is known yet but what the client said in the beginning.
     pub fn new(shared: Arc<Shared>) -> Self {
-        Configuration { shared, of_client: Value::Null, told: Vec::new() }
+        Configuration { shared, of_client: Value::Null, is_sent: false, told: Vec::new() }
     }
 
     /// Reads all layers again; `sent` is what came with the client's notification, if anything.
@@ -33,7 +35,8 @@ impl Configuration {
         self.ask(sent).await;
         let (root, options) = {
             let state = self.shared.lock();
-            (state.roots.first().cloned(), state.options.clone())
+            let options = if self.is_sent { Value::Null } else { state.options.clone() };
+            (state.roots.first().cloned(), options)
         };
         let mut complaints = Vec::new();
         let file = match root.as_deref().map(settings::read_file) {
@@ -62,6 +65,7 @@ impl Configuration {
     async fn ask(&mut self, sent: &Value) {
         if let Some(sent) = sent.get(SECTION).filter(|sent| sent.is_object()) {
             self.of_client = sent.clone();
+            self.is_sent = true;
         }
         if !self.shared.lock().abilities.configuration {
             return;
