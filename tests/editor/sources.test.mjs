@@ -60,13 +60,18 @@ test('opened again, nobody is asked', async () => {
 test('whoever does not want to be asked is not asked again, and chooses by the command', async () => {
   example.set({});
   await toasts().getByText('Don’t Ask Again').click();
-  await window.page.reload();
-  await window.until(() => window.status(), (seen) => seen.includes('on lines'), 'the profile');
+  await toasts().waitFor({ state: 'hidden' });
   await window.command('Heatline: Choose the File of a Source…');
   await window.choose('/quickstart/src/tree.cpp');
   await window.until(() => window.choices(), (rows) => rows.length === 2, 'the files that it could be');
-  assert.equal(await toasts().count(), 0);
   await window.page.keyboard.press('ArrowDown');
   await window.page.keyboard.press('Enter');
   await example.seeHints(lines, wanted.hints, 'hints of the file that was chosen');
+  example.set({});
+  await example.seeHints(lines, new Map(), 'no hints without the answer');
+  await window.page.reload();
+  await window.until(() => window.status(), (seen) => seen.includes('on lines'), 'the profile');
+  await window.command('Heatline: Choose the File of a Source…');
+  assert.ok((await window.choices()).length > 2, 'all sources are to be settled');
+  assert.equal(await toasts().count(), 0);
 });
