@@ -73,6 +73,44 @@ fn d9_files_of_pprof_differ_as_pprof_says() {
 }
 
 #[test]
+fn d11_work_that_was_done_makes_rates_of_samples() {
+    let programs = Programs::new();
+    programs.write("old", &[("fn1", 100, 100), ("fn2", 5, 100)]);
+    programs.write("new", &[("fn1", 260, 100), ("fn2", 12, 100), ("fn4", 6, 100)]);
+    let document = programs.diff(&["old", "new", "--work", "10,20"]);
+    let rate = |name: &str| row(&document, name)["new"][0]["per_work"].clone();
+    let fn1 = rate("fn1");
+    assert!(close(&fn1["ratio"], 1.3) && close(&fn1["low"], 1.0284) && close(&fn1["high"], 1.6541), "{fn1}");
+    assert!((fn1["p"].as_f64().unwrap() - 0.027_347).abs() < 1e-6);
+    let document = programs.diff(&["old", "new", "--work", "1,1"]);
+    let rate = |name: &str| row(&document, name)["new"][0]["per_work"].clone();
+    let (fn2, fn4) = (rate("fn2"), rate("fn4"));
+    assert!(close(&fn2["ratio"], 2.4) && close(&fn2["low"], 0.787) && close(&fn2["high"], 8.696), "{fn2}");
+    assert!(close(&fn4["low"], 1.1774) && close(&fn4["p"], 0.03125), "{fn4}");
+    assert!(fn4.get("ratio").is_none() && fn4.get("high").is_none());
+    let table = heatline(programs.root(), &["diff", "old", "new", "--work", "10,20"]);
+    assert!(String::from_utf8_lossy(&table.stdout).contains("×1.30 (1.03 to 1.65)"));
+    let wrong = heatline(programs.root(), &["diff", "old", "new", "--work", "10"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("a number for each of the 2 files"));
+}
+
+#[test]
+fn a_renamed_function_is_the_same_function() {
+    let programs = Programs::new();
+    programs.write_examples();
+    // Where the text is known, a line is the same line by what it says.
+    std::fs::remove_file(programs.path("app.c")).unwrap();
+    for by in ["function", "line"] {
+        let document = programs.diff(&["A", "B", "--by", by, "--rename", "fn3=fn5"]);
+        let renamed = row(&document, "fn5");
+        assert_eq!((&renamed["status"], &renamed["baseline"]["samples"]), (&json!("both"), &json!(15)), "{by}");
+        assert!(close(&renamed["new"][0]["delta"], 25.0), "{renamed}");
+        assert!(!names(&document).contains(&"fn3"));
+    }
+}
+
+#[test]
 fn options_of_perf_work_on_our_own_rows() {
     let programs = Programs::new();
     programs.write_examples();

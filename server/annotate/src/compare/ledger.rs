@@ -5,7 +5,7 @@ use crate::model::{FileId, FunctionId, LineKey};
 use crate::statistics::kish;
 use crate::table::{By, Cost, CostTable, Row};
 use heatline_profile::{Identity, Weight};
-use heatline_symbols::Checksum;
+use heatline_symbols::{Checksum, bare_name};
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -166,6 +166,33 @@ impl Ledger {
         }
     }
 
+    /// Gives functions the names that they pair by: those that are called like the first of a pair get the second.
+    /// Names are as people write them, with or without parameters, or as the linker has them.
+    pub fn rename(&mut self, names: &[(String, String)]) {
+        let renamed =
+            |is_it: &dyn Fn(&str) -> bool| names.iter().find(|(old, _)| is_it(old)).map(|(_, new)| new.clone());
+        for entry in &mut self.entries {
+            let (name, linkage) = (entry.place.function.as_deref(), entry.linkage.as_deref());
+            let is_it = |wanted: &str| {
+                let bare = linkage.is_some_and(|name| name == wanted || bare_name(name) == wanted);
+                bare || name.is_some_and(|name| is_called(name, wanted))
+            };
+            if let Some(new) = renamed(&is_it).filter(|_| entry.linkage.is_some()) {
+                entry.linkage = Some(new);
+            }
+            if let Some((owner, _)) = &mut entry.owner
+                && let Some(new) = renamed(&|wanted| is_called(owner, wanted))
+            {
+                *owner = new;
+            }
+        }
+        for start in &mut self.starts {
+            if let Some(new) = renamed(&|wanted| is_called(&start.name, wanted)) {
+                start.name = new;
+            }
+        }
+    }
+
     /// What shares are of.
     pub fn whole(&self) -> Weight {
         self.whole
@@ -175,6 +202,11 @@ impl Ledger {
     pub fn samples(&self) -> u64 {
         self.samples
     }
+}
+
+/// Whether a function's name is the wanted one, parameters aside.
+fn is_called(name: &str, wanted: &str) -> bool {
+    name == wanted || name.split('(').next() == Some(wanted)
 }
 
 /// Weights that differ less count as equal.

@@ -27,7 +27,7 @@ pub(crate) use sides::Side;
 use pairing::Joint;
 use sides::{Sides, Test};
 
-use crate::statistics::Family;
+use crate::statistics::{Family, RateTest, rates};
 use heatline_profile::Weight;
 
 /// Rows with fewer samples on both sides together are not tested.
@@ -95,6 +95,14 @@ pub struct Change {
     pub delta: Option<Delta>,
     /// The weight as a multiple of the baseline's; `None` of a row that is new.
     pub ratio: Option<f64>,
+}
+
+impl Change {
+    /// Whether there is more of the row per unit of work, such as a request or a second: by its samples, where the
+    /// baseline did `work.0` units and this column `work.1`. `None` where neither side has samples.
+    pub fn per_work(&self, baseline: Amount, work: (f64, f64)) -> Option<RateTest> {
+        rates((baseline.samples, work.0), (self.amount.samples, work.1))
+    }
 }
 
 /// Which sides have a row.

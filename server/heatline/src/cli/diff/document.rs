@@ -2,6 +2,7 @@
 
 use super::result::Outcome;
 use heatline_annotate::compare::{Amount, Change, ComparedRow, SortKey, Status};
+use heatline_annotate::statistics::RateTest;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -99,6 +100,19 @@ struct ChangeJson {
     p_adjusted: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     significant: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_work: Option<RateJson>,
+}
+
+/// Samples per unit of work as a multiple of the baseline's; absent where that is infinite.
+#[derive(Serialize)]
+struct RateJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    low: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+    p: f64,
 }
 
 #[derive(Serialize)]
@@ -174,13 +188,16 @@ fn row(outcome: &Outcome, row: &ComparedRow) -> RowJson {
         place: place(row),
         keys: keys.collect(),
         baseline: row.baseline.map(AmountJson::from),
-        new: row.new.iter().map(|change| Some(self::change(outcome, row, change.as_ref()?))).collect(),
+        new: (1..).zip(&row.new).map(|(at, change)| Some(self::change(outcome, row, change.as_ref()?, at))).collect(),
         status: row.status.name(),
         paired_by: (row.status == Status::Both).then(|| row.pairing.name()),
     }
 }
 
-fn change(outcome: &Outcome, row: &ComparedRow, change: &Change) -> ChangeJson {
+fn change(outcome: &Outcome, row: &ComparedRow, change: &Change, column: usize) -> ChangeJson {
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let rate =
+        |test: RateTest| RateJson { ratio: finite(test.ratio), low: test.low, high: finite(test.high), p: test.p };
     let delta = change.delta;
     ChangeJson {
         amount: change.amount.into(),
@@ -192,6 +209,7 @@ fn change(outcome: &Outcome, row: &ComparedRow, change: &Change) -> ChangeJson {
         p: delta.map(|delta| delta.p),
         p_adjusted: delta.and_then(|delta| delta.p_adjusted),
         significant: delta.map(|delta| delta.significant),
+        per_work: outcome.per_work(row, change, column).map(rate),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The options of `heatline diff`.
 
 use super::perf::names as perf_names;
-use crate::cli::options::{Format, ProfileArgs, ReadingArgs, number, share};
+use crate::cli::options::{Format, ProfileArgs, ReadingArgs, number, prefix_pair, share};
 use crate::files;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -102,6 +102,13 @@ pub struct DiffArgs {
     /// Only rows that the baseline and another file have.
     #[arg(short, long)]
     pub baseline_only: bool,
+    /// Units of work that each file did (requests, seconds), in the order of the files, the baseline's first: adds how
+    /// much more of a row there is per unit.
+    #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = units, conflicts_with = "perf")]
+    pub work: Vec<f64>,
+    /// A function of the baseline that is called otherwise now. May be repeated.
+    #[arg(long, value_name = "OLD=NEW", value_parser = prefix_pair, conflicts_with = "perf")]
+    pub rename: Vec<(String, String)>,
     /// Show the weights.
     #[arg(short, long)]
     pub period: bool,
@@ -240,6 +247,10 @@ impl DiffArgs {
         if self.perf && (self.pool || self.baselines.len() > 1) {
             bail!("--perf: perf does not pool recordings; leave --pool out and name one baseline");
         }
+        let all = files.baseline.len() + files.columns.iter().map(Vec::len).sum::<usize>();
+        if !self.work.is_empty() && self.work.len() != all {
+            bail!("--work: expected a number for each of the {all} files, found {}", self.work.len());
+        }
         if !self.sort.is_empty() && self.inclusive {
             bail!("--inclusive: rows by --sort keys have exclusive cost only; use --by");
         }
@@ -292,6 +303,15 @@ impl DiffArgs {
         let parts: Vec<&str> = text.split(':').collect();
         let part = if parts.len() == 1 { parts[0] } else { parts.get(number).copied().unwrap_or_default() };
         Ok((!part.is_empty()).then(|| part.to_owned()))
+    }
+
+    /// The work of the baseline and of each column; empty where nobody said.
+    pub fn work_of_columns(&self, files: &[usize]) -> Vec<f64> {
+        let mut sums = vec![0.0; files.last().map_or(0, |last| last + 1)];
+        for (column, work) in files.iter().zip(&self.work) {
+            sums[*column] += work;
+        }
+        if self.work.is_empty() { Vec::new() } else { sums }
     }
 
     /// The most rows to write.
@@ -349,6 +369,11 @@ fn compute(text: &str) -> Result<Compute, String> {
         ("cycles", _) => Err("cycles needs branch stacks with cycle counts (perf record -b) and is not built".into()),
         _ => Err("expected delta, delta-abs, ratio or wdiff:B,N".into()),
     }
+}
+
+fn units(text: &str) -> Result<f64, String> {
+    let units = text.trim().parse().ok().filter(|units: &f64| units.is_finite() && *units > 0.0);
+    units.ok_or_else(|| "expected numbers above 0 such as 1000,1200".to_owned())
 }
 
 fn sort_key(text: &str) -> Result<SortKey, String> {

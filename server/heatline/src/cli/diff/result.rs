@@ -3,6 +3,7 @@
 use super::options::{DiffArgs, Kind, Limit};
 use super::recordings::{MetricName, Recording, Recordings};
 use heatline_annotate::compare::{Change, ComparedRow, Comparison, Compute, Delta, Ledger, SortKey, Verdict};
+use heatline_annotate::statistics::RateTest;
 use heatline_annotate::text;
 use heatline_profile::Weight;
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub sort: Vec<SortKey>,
     /// All files: the column they belong to (the baseline is 0), path, total and samples.
     pub files: Vec<File>,
+    /// The units of work that the baseline and each column did; empty where nobody said.
+    pub work: Vec<f64>,
     /// Below this no difference is significant, in percentage points.
     pub threshold: f64,
     /// What fails the run.
@@ -60,11 +63,16 @@ impl Outcome {
     /// Compares what was read.
     pub fn new(args: &DiffArgs, recordings: &Recordings<Ledger>, threshold: f64) -> Option<Self> {
         let metric = recordings.common_metric()?.clone();
-        let ledgers = |side: &[Recording<Ledger>]| -> Vec<Ledger> {
-            side.iter().filter_map(|recording| Some(recording.find(&metric)?.1.clone())).collect()
+        let ledgers = |side: &[Recording<Ledger>], names: &[(String, String)]| -> Vec<Ledger> {
+            let mut ledgers: Vec<Ledger> =
+                side.iter().filter_map(|recording| Some(recording.find(&metric)?.1.clone())).collect();
+            ledgers.iter_mut().for_each(|ledger| ledger.rename(names));
+            ledgers
         };
-        let columns: Vec<Vec<Ledger>> = recordings.columns.iter().map(|column| ledgers(column)).collect();
-        let mut comparison = Comparison::new(&ledgers(&recordings.baseline), &columns, threshold);
+        // New names are brought to one spelling as well.
+        let names_now: Vec<(String, String)> = args.rename.iter().map(|(_, new)| (new.clone(), new.clone())).collect();
+        let columns: Vec<Vec<Ledger>> = recordings.columns.iter().map(|column| ledgers(column, &names_now)).collect();
+        let mut comparison = Comparison::new(&ledgers(&recordings.baseline, &args.rename), &columns, threshold);
         if args.baseline_only {
             comparison.keep_paired();
         }
@@ -81,13 +89,15 @@ impl Outcome {
             };
             File { column, path: recording.path.clone(), total, samples, extent }
         };
+        let files: Vec<File> = columns.flat_map(|(column, side)| side.iter().map(move |r| file(column, r))).collect();
         Some(Outcome {
             comparison,
+            work: args.work_of_columns(&files.iter().map(|file| file.column).collect::<Vec<_>>()),
             compute: args.compute,
             order: args.order,
             by: args.by,
             sort: args.sort.clone(),
-            files: columns.flat_map(|(column, side)| side.iter().map(move |r| file(column, r))).collect(),
+            files,
             threshold,
             limit: args.fail_on,
             warnings: recordings.warnings(&metric),
@@ -108,6 +118,11 @@ impl Outcome {
             |row: &'_ ComparedRow| -> Vec<(usize, Delta)> { row.new.iter().enumerate().filter_map(crossed).collect() };
         let rows = self.comparison.rows.iter();
         rows.flat_map(|row| of_row(row).into_iter().map(move |(column, delta)| (row, column, delta))).collect()
+    }
+
+    /// How much more of a row there is per unit of work, where that was told.
+    pub fn per_work(&self, row: &ComparedRow, change: &Change, column: usize) -> Option<RateTest> {
+        change.per_work(row.baseline?, (*self.work.first()?, *self.work.get(column)?))
     }
 
     /// How many columns are compared with the baseline.

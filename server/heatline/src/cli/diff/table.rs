@@ -5,6 +5,7 @@ use super::result::Outcome;
 use crate::cli::output::{LONGEST_NAME, Table, colour, from_here, printable, printable_path};
 use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Delta, Pairing, Status, Verdict};
 use heatline_annotate::short_name;
+use heatline_annotate::statistics::RateTest;
 use heatline_annotate::text::{UNTESTABLE, points};
 use heatline_profile::round;
 use std::io::{self, Write};
@@ -104,6 +105,7 @@ fn table(args: &DiffArgs, outcome: &Outcome, shown: usize) -> Table {
         let mut titles = vec![">new", ">delta", ">95 % interval"];
         titles.push(if matches!(outcome.compute, Compute::Wdiff { .. }) { ">weighted diff" } else { ">ratio" });
         titles.push("verdict");
+        titles.extend((!outcome.work.is_empty()).then_some(">per unit of work"));
         titles.extend(args.verbose.then_some(">p"));
         titles.extend(args.formula.then_some("formula"));
         titles.extend(args.period.then_some(">period"));
@@ -170,7 +172,8 @@ fn change_cells(
     change: Option<&Change>,
     column: usize,
 ) -> Vec<String> {
-    let verbose = usize::from(args.verbose) + usize::from(args.formula) + usize::from(args.period);
+    let with_work = !outcome.work.is_empty();
+    let verbose = [args.verbose, args.formula, args.period, with_work].map(usize::from).iter().sum::<usize>();
     let Some(change) = change else {
         return [vec!["n/a".to_owned()], vec![String::new(); 4 + verbose]].concat();
     };
@@ -186,6 +189,9 @@ fn change_cells(
         third.unwrap_or_default(),
         verdict(row, change),
     ];
+    if with_work {
+        cells.push(outcome.per_work(row, change, column).map_or_else(String::new, per_unit));
+    }
     if args.verbose {
         cells.push(delta.map_or_else(String::new, |delta| format!("{:.2e}", delta.p_adjusted.unwrap_or(delta.p))));
     }
@@ -196,6 +202,12 @@ fn change_cells(
         cells.push(change.amount.weight.0.to_string());
     }
     cells
+}
+
+/// `×1.30 (0.99 to 1.70)`: how many times as much there is per unit of work, with its 95 % interval.
+fn per_unit(test: RateTest) -> String {
+    let end = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() };
+    format!("×{} ({} to {})", end(test.ratio), end(test.low), end(test.high))
 }
 
 /// `new`, `removed`, and whether the difference is noise.
