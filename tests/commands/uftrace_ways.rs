@@ -1,6 +1,6 @@
 //! The ways to instrument and to record, and recordings that are incomplete, against `uftrace report`.
 
-use super::lab::report;
+use super::lab::{heatline, report};
 use super::uftrace::{JUMPED, MIXED, THROWING, Traced, check, ours};
 use serde_json::Value;
 use std::path::Path;
@@ -156,6 +156,9 @@ fn a_call_by_pointer_is_on_the_only_line_that_makes_one() {
     let row = lines["rows"].as_array().unwrap().iter().find(|row| row["line"] == line).expect("a line that calls");
     assert_eq!(row["calls"], 3);
     assert_eq!(row["elapsed"]["inclusive"]["ns"], elapsed("Shape::area") + elapsed("Disk::area"));
+    let output = heatline(traced.folder.path(), &["annotate", "uftrace.data"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("calls spin(long) on lines 26, 27: 2 calls from all of them"), "{text}");
     // Of the two lines of `twice` nothing tells which made which call.
     let problem = &lines["problems"][0];
     assert_eq!((&problem["kind"], &problem["count"]), (&"ambiguous-call-lines".into(), &2.into()), "{lines}");

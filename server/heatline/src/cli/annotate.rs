@@ -16,6 +16,7 @@ use heatline_annotate::{Annotations, Cost, FileId, FileView, LineView};
 use heatline_profile::round;
 use serde::Serialize;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -335,6 +336,12 @@ impl Paint {
         let beyond = source.lines.iter().filter(is_beyond).count();
         if beyond > 0 {
             writeln!(out, "  ({beyond} lines with cost lie past the end: this is not the text that was profiled)")?;
+        }
+        // Each of the lines has the same note.
+        let shared = session.loaded.shared.get(&id).into_iter().flat_map(|lines| lines.values());
+        let notes: BTreeSet<&String> = shared.flat_map(|line| &line.notes).collect();
+        for note in notes {
+            writeln!(out, "  ({})", printable(&note.replace('`', "")))?;
         }
         writeln!(out)
     }
