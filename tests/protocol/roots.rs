@@ -109,6 +109,8 @@ fn a_workspace_below_a_link_is_one_with_the_folder_behind_it() {
     client.notify("workspace/didRenameFiles", json!({ "files": files }));
     let (uri, _) = client.open(&link.join("src/woods.cpp"));
     client.ask_until(|client| has_hint(client, &uri));
+    client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(hottest(&mut client)["uri"], uri);
     assert_eq!(client.end().code(), Some(0));
 }
 

@@ -9,9 +9,11 @@ use crate::lsp::text::{Encoding, Place};
 use crate::lsp::uri;
 use heatline_annotate::FileId;
 use heatline_annotate::placement::Placement;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tower_lsp::ls_types::{Location, Range, Uri};
 
@@ -78,11 +80,21 @@ impl Locator {
             Some(bases) => bases.path(file),
             None => self.shown.kept.loaded.sources.path(file),
         };
-        let uri = || path().filter(|path| path.is_file()).and_then(uri::from_path);
+        let roots = self.shown.kept.loaded.sources.roots();
+        let uri = || path().filter(|path| path.is_file()).and_then(|path| uri::from_path(&as_spelled(path, roots)));
         let uri = closed.entry(file).or_insert_with(uri).clone().filter(|_| placement != Placement::Gone);
         let range = at(Place { line: now, character: 0 });
         Located { location: uri.map(|uri| Location { uri, range }), placement }
     }
+}
+
+/// A path below a root as the client spells that root: what was renamed is known with links resolved.
+fn as_spelled<'a>(path: &'a Path, roots: &[PathBuf]) -> Cow<'a, Path> {
+    if roots.iter().any(|root| path.starts_with(root)) {
+        return path.into();
+    }
+    let below = |root: &PathBuf| Some(root.join(path.strip_prefix(root.canonicalize().ok()?).ok()?));
+    roots.iter().find_map(below).map_or(path.into(), Cow::Owned)
 }
 
 impl Open {
