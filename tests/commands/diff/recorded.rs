@@ -173,10 +173,25 @@ fn of_several_names_of_one_function_the_one_of_perf_is_printed() {
     run(root, Command::new("gcc").args(["-O1", "-g", "app.c", "./library.so", "-lm", "-Wl,-rpath,.", "-o", "app"]));
     sample(root, "old");
     sample(root, "new");
-    let table = as_perf(root, &["old", "new"]);
+    let table = as_perf(root, &["old", "new", "-d", "library.so,libc.so.6,libm.so.6"]);
     for name in ["lab::run", "plainer", "only_local", "label_of_sized"] {
         assert!(table.lines().any(|line| line.trim_end().ends_with(&format!("[.] {name}"))), "{name}\n{table}");
     }
+}
+
+#[test]
+fn an_event_that_counts_other_code_is_warned_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    record(&program, &[("first", 50_000)]);
+    let everywhere = ["record", "-q", "-N", "-e", "cpu-clock", "-c", "250000", "-o", "everywhere", "./app"];
+    run(&program, perf().args(everywhere));
+    let document = diff(&program, &["perf.data", "everywhere"]);
+    let warnings = document["warnings"].as_array().unwrap();
+    let is_it = |text: &Value| text == "everywhere: the event is cpu-clock, that of the baseline cpu-clock:u";
+    assert!(warnings.iter().any(is_it), "{warnings:?}");
+    let same = diff(&program, &["perf.data", "perf.data"]);
+    assert_eq!(same["warnings"], serde_json::json!([]));
 }
 
 #[test]

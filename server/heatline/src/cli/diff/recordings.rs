@@ -149,6 +149,10 @@ impl<T> Recordings<T> {
                     let (here, there) = (in_words(found.sampling), in_words(metric.sampling));
                     warnings.push(format!("{name}: sampled {here}, the baseline {there}"));
                 }
+                Some((found, _)) if found.event != metric.event && base.facts.kind == other.facts.kind => {
+                    warnings
+                        .push(format!("{name}: the event is {}, that of the baseline {}", found.event, metric.event));
+                }
                 _ => {}
             }
         }
