@@ -31,15 +31,16 @@ impl Addresses {
         let of_arcs = profile.arcs.iter().flat_map(|arc| {
             [(arc.from.module, arc.from.address), (arc.to.module, arc.to.address), (arc.to.module, before(arc.to))]
         });
-        let keys: Vec<(ModuleId, ModuleAddress)> = of_stacks.chain(of_arcs).collect();
-        let mut order: Vec<u32> = (0..keys.len() as u32).collect();
-        order.sort_unstable_by_key(|&key| keys[key as usize]);
+        let keys = of_stacks.chain(of_arcs);
+        // The keys themselves are sorted: looking each up by its number would wait for memory.
+        let mut order: Vec<(ModuleId, ModuleAddress, u32)> =
+            keys.zip(0..).map(|((module, address), key)| (module, address, key)).collect();
+        order.sort_unstable();
         let mut all = Vec::new();
         let mut by_module = vec![0..0; profile.modules.len()];
-        let mut position = vec![0; keys.len()];
+        let mut position = vec![0; order.len()];
         let mut last = None;
-        for key in order {
-            let (module, address) = keys[key as usize];
+        for (module, address, key) in order {
             if last != Some((module, address)) {
                 let range = &mut by_module[module.0 as usize];
                 if range.end == 0 {

@@ -233,22 +233,45 @@ impl AddAssign<&Distribution> for Distribution {
             *self = other.clone();
             return;
         }
-        let ours = std::mem::take(&mut self.counts);
-        let mut merged = Vec::with_capacity(ours.len().max(other.counts.len()));
-        let (mut a, mut b) = (ours.iter().copied().peekable(), other.counts.iter().copied().peekable());
-        while let (Some(&x), Some(&y)) = (a.peek(), b.peek()) {
-            let take = x.0.cmp(&y.0);
-            if take.is_le() {
-                a.next();
+        // Sums of many soon know all values; then nothing moves.
+        let mut missing = Vec::new();
+        let mut rest = self.counts.iter_mut();
+        let mut next = rest.next();
+        for &(value, count) in &other.counts {
+            while next.as_ref().is_some_and(|known| known.0 < value) {
+                next = rest.next();
             }
-            if take.is_ge() {
+            match &mut next {
+                Some(known) if known.0 == value => {
+                    let added = u64::from(count.min(u32::MAX - known.1));
+                    known.1 += added as u32;
+                    let value = u64::from(value);
+                    self.records += added;
+                    self.sum += value * added;
+                    self.squares += u128::from(value * value * added);
+                }
+                _ => missing.push((value, count)),
+            }
+        }
+        if !missing.is_empty() {
+            self.insert(missing);
+        }
+    }
+}
+
+impl Distribution {
+    /// Takes in values that it does not hold yet, which ascend.
+    fn insert(&mut self, values: Vec<(u16, u32)>) {
+        let ours = std::mem::take(&mut self.counts);
+        let mut merged = Vec::with_capacity(ours.len() + values.len());
+        let (mut a, mut b) = (ours.iter().copied().peekable(), values.iter().copied().peekable());
+        while let (Some(&x), Some(&y)) = (a.peek(), b.peek()) {
+            merged.push(if x.0 < y.0 { x } else { y });
+            if x.0 < y.0 {
+                a.next();
+            } else {
                 b.next();
             }
-            merged.push(match take {
-                std::cmp::Ordering::Less => x,
-                std::cmp::Ordering::Greater => y,
-                std::cmp::Ordering::Equal => (x.0, x.1.saturating_add(y.1)),
-            });
         }
         merged.extend(a.chain(b));
         *self = Distribution::from_ascending(merged);

@@ -191,18 +191,24 @@ pub fn read(input: &mut dyn ReadSeek, monitor: &dyn Monitor) -> Result<Profile, 
     let mut archive = Reader::new(input)?;
     let manifest = Manifest::parse(&archive.read(MANIFEST, LONGEST_MANIFEST)?)?;
     monitor.progress(0, size)?;
-    let mut profile = tables::decode(&archive.read(TABLES, LARGEST_TABLES)?).map_err(FrozenError::from)?;
-    monitor.progress(size / 2, size)?;
+    let tables = archive.read(TABLES, LARGEST_TABLES)?;
+    monitor.progress(size / 4, size)?;
+    // The tables are understood while the texts are unpacked and hashed.
+    let (profile, texts) = std::thread::scope(|scope| {
+        let decoding = scope.spawn(|| tables::decode(&tables));
+        let texts: Result<Vec<_>, FrozenError> =
+            manifest.sources.iter().map(|source| text_of(source, &mut archive)).collect();
+        (decoding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), texts)
+    });
+    let mut profile = profile.map_err(FrozenError::from)?;
+    let texts = texts?;
     if let Some(symbolization) = profile.symbolization.as_mut().and_then(Arc::get_mut) {
-        for source in &manifest.sources {
+        for (source, text) in manifest.sources.iter().zip(texts) {
             let file = symbolization.files.get_mut(source.file as usize).filter(|file| file.path == source.path);
             let unknown = || FrozenError::Manifest(format!("{} is the text of no file of the tables", source.member));
             let file = file.ok_or_else(unknown)?;
-            let text = String::from_utf8(archive.read(&source.member, LARGEST_TEXT)?)
-                .map_err(|_| FrozenError::Member { name: source.member.clone(), why: "expected UTF-8".into() })?;
-            if source.sha256.eq_ignore_ascii_case(&sha256(&text)) {
-                file.text = Some(text.into());
-            } else {
+            file.text = text;
+            if file.text.is_none() {
                 let path = &source.path;
                 let message = format!(
                     "{path}: its text has not the SHA-256 that {MANIFEST} says and was left out; freeze the recording again"
@@ -213,6 +219,13 @@ pub fn read(input: &mut dyn ReadSeek, monitor: &dyn Monitor) -> Result<Profile, 
     }
     monitor.progress(size, size)?;
     Ok(profile)
+}
+
+/// The text of a source; `None` if it is not the one whose hash was written down.
+fn text_of(source: &Source, archive: &mut Reader<'_>) -> Result<Option<Arc<str>>, FrozenError> {
+    let text = String::from_utf8(archive.read(&source.member, LARGEST_TEXT)?)
+        .map_err(|_| FrozenError::Member { name: source.member.clone(), why: "expected UTF-8".into() })?;
+    Ok(source.sha256.eq_ignore_ascii_case(&sha256(&text)).then(|| text.into()))
 }
 
 /// Reads a frozen profile that comes through a pipe: its directory is at the end, so all of it is kept meanwhile.

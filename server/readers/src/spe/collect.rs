@@ -24,6 +24,10 @@ const RECENT: usize = 5;
 /// Length of the first and of the last list of an address, multiples of [`RECENT`].
 const LISTS: [u8; 2] = [10, 60];
 
+/// Threads that finish statistics, and addresses that are worth one.
+const MOST_THREADS: usize = 8;
+const FEWEST: usize = 512;
+
 /// Who a record belongs to, in the numbers of the caller: it decides which addresses are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Owner(pub u32);
@@ -286,14 +290,38 @@ impl Collector {
         let keys = self.places.iter().zip(0usize..).map(|(place, number)| (rank(place.owner), place.pc, number));
         let mut order: Vec<_> = keys.collect();
         order.sort_unstable();
-        order.into_iter().filter_map(move |(_, _, number)| {
+        let take = |&(_, _, number): &(u32, u64, usize)| {
             self.spill(number);
             self.count(number);
-            let bulk = self.bulks.get_mut(number).and_then(Option::take).unwrap_or_default();
-            let stats = bulk.finish(&self.signatures, &self.cpus);
+            self.bulks.get_mut(number).and_then(Option::take)
+        };
+        let bulks: Vec<Option<Box<Bulk>>> = order.iter().map(take).collect();
+        let stats = finish_all(bulks, &self.signatures, &self.cpus);
+        order.into_iter().zip(stats).filter_map(move |((_, _, number), stats)| {
             self.places.get(number).map(|&Place { pc, owner, .. }| Collected { pc, owner, stats })
         })
     }
+}
+
+/// The statistics of addresses, which do not depend on each other: made on all processors.
+fn finish_all(mut bulks: Vec<Option<Box<Bulk>>>, signatures: &Signatures, cpus: &[Cpu]) -> Vec<SpeStats> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let part = bulks.len().div_ceil(threads).max(FEWEST);
+    std::thread::scope(|scope| {
+        let finish = |bulks: Vec<Option<Box<Bulk>>>| -> Vec<SpeStats> {
+            bulks.into_iter().map(|bulk| bulk.unwrap_or_default().finish(signatures, cpus)).collect()
+        };
+        let mut parts = Vec::new();
+        while bulks.len() > part {
+            let last = bulks.split_off(bulks.len() - part);
+            parts.push(scope.spawn(move || finish(last)));
+        }
+        let mut all = finish(bulks);
+        for part in parts.into_iter().rev() {
+            all.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    })
 }
 
 #[cfg(test)]
