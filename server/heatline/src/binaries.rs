@@ -43,6 +43,14 @@ pub struct Found {
     pub mismatch: Option<String>,
 }
 
+impl Found {
+    /// The same outcome for another module that is in the same image.
+    pub fn without_image(&self) -> Found {
+        let image = Err(self.image.as_ref().err().cloned().unwrap_or_default());
+        Found { image, path: self.path.clone(), looked: self.looked.clone(), mismatch: self.mismatch.clone() }
+    }
+}
+
 impl SearchPaths {
     /// Finds the image of a module: the first in the list that has the recorded identity.
     pub fn find(&self, module: &Module) -> Found {

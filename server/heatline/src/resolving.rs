@@ -8,6 +8,7 @@ use heatline_profile::{
     Cancelled, Module, ModuleAddress, ModuleId, ModuleKind, Monitor, Problems, Profile, ProfileKind, Svma,
 };
 use heatline_symbols::{Image, Locate, Nowhere, Recorded, Resolution, SymbolError};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -64,6 +65,8 @@ pub fn resolve(recordings: &[Unresolved<'_>], monitor: &dyn Monitor) -> anyhow::
 
 struct Resolving<'a> {
     recordings: &'a [Unresolved<'a>],
+    /// Recordings and numbers of the modules with a path.
+    by_path: HashMap<&'a str, Vec<(usize, usize)>>,
     /// By recording and module, in the order of the modules.
     answers: Vec<Vec<Option<Answer>>>,
     monitor: &'a dyn Monitor,
@@ -106,8 +109,15 @@ impl Monitor for Part<'_> {
 impl<'a> Resolving<'a> {
     fn new(recordings: &'a [Unresolved<'a>], monitor: &'a dyn Monitor) -> Self {
         let nothing = |recording: &Unresolved<'_>| recording.profile.modules.iter().map(|_| None).collect();
+        let mut by_path: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+        for (recording, unresolved) in recordings.iter().enumerate() {
+            for (number, module) in unresolved.profile.modules.iter().enumerate() {
+                by_path.entry(&module.path).or_default().push((recording, number));
+            }
+        }
         Resolving {
             recordings,
+            by_path,
             answers: recordings.iter().map(nothing).collect(),
             monitor,
             done: 0,
@@ -121,11 +131,14 @@ impl<'a> Resolving<'a> {
             return Ok(());
         }
         let module = &self.recordings[recording].profile.modules[number];
-        let mut jobs = Vec::new();
-        for (recording, answers) in self.answers.iter().enumerate() {
-            let modules = self.recordings[recording].profile.modules.iter().zip(answers).enumerate();
-            let same = modules.filter(|(_, (other, answer))| answer.is_none() && is_same(module, other));
-            jobs.extend(same.map(|(number, _)| self.job(recording, number)));
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for &(recording, number) in self.by_path.get(module.path.as_str()).into_iter().flatten() {
+            let other = &self.recordings[recording].profile.modules[number];
+            if self.answers[recording][number].is_none() && is_same(module, other) {
+                let known = jobs.iter().find(|job| job.recording == recording && !job.wanted.is_empty());
+                let job = self.job(recording, number, known.map(|job| &job.found));
+                jobs.push(job);
+            }
         }
         while let Some(first) = jobs.first() {
             let (path, symbols_only) = (first.found.path.clone(), self.recordings[first.recording].symbols_only);
@@ -138,7 +151,8 @@ impl<'a> Resolving<'a> {
         Ok(())
     }
 
-    fn job(&self, recording: usize, number: usize) -> Job<'a> {
+    /// `known` is what was found of the same module of the same recording.
+    fn job(&self, recording: usize, number: usize, known: Option<&Found>) -> Job<'a> {
         let Unresolved { profile, addresses, search, .. } = self.recordings[recording];
         let (module, id) = (&profile.modules[number], ModuleId(number as u32));
         let all_wanted = addresses.of_module(id);
@@ -149,7 +163,7 @@ impl<'a> Resolving<'a> {
         };
         let mut found = Found { image: Err("no samples".into()), path: None, looked: Vec::new(), mismatch: None };
         if !wanted.is_empty() {
-            found = search.find(module);
+            found = known.map_or_else(|| search.find(module), Found::without_image);
         }
         Job { recording, number, module, recorded, wanted, found }
     }

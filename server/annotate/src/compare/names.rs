@@ -18,9 +18,9 @@ pub fn without_clone_suffix(name: &str) -> &str {
 
 /// ` [clone .part.0]`, as demanglers write it.
 fn without_bracket(name: &str) -> &str {
-    match name.rfind(" [clone ") {
-        Some(at) if name.ends_with(']') => name[..at].trim_end(),
-        _ => name,
+    match name.ends_with(']').then(|| name.rfind(" [clone ")).flatten() {
+        Some(at) => name[..at].trim_end(),
+        None => name,
     }
 }
 
@@ -38,8 +38,11 @@ fn without_dotted(name: &str) -> &str {
 }
 
 fn without_hash(name: &str) -> &str {
-    match name.rsplit_once("::h") {
-        Some((before, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => before,
+    const MARK: &str = "::h";
+    const DIGITS: usize = 16;
+    let split = name.len().checked_sub(DIGITS).and_then(|at| name.split_at_checked(at));
+    match split.and_then(|(front, hash)| Some((front.strip_suffix(MARK)?, hash))) {
+        Some((before, hash)) if hash.bytes().all(|b| b.is_ascii_hexdigit()) => before,
         _ => name,
     }
 }
