@@ -38,9 +38,10 @@ use info::Info;
 use kernel::Layout;
 use reading::Reading;
 use spaces::{Modules, Space};
+use std::collections::HashMap;
 use std::io::{self, Read};
 use switches::Switches;
-use tasks::Tasks;
+use tasks::{Loaded, Tasks};
 
 /// The member that every directory has.
 pub const FOLDER_MEMBER: &str = "info";
@@ -169,14 +170,20 @@ fn read_spaces(
         return maps.into_iter().take(1).map(|member| read(member, modules)).collect();
     }
     let mut spaces: Vec<Space> = Vec::with_capacity(tasks.sessions.len());
-    for (number, session) in tasks.sessions.iter().enumerate() {
-        let same = tasks.sessions.iter().take(number).position(|earlier| earlier.id == session.id);
-        let known = same.and_then(|at| spaces.get(at).cloned());
-        let mut space = known.unwrap_or_else(|| read(&format!("sid-{}.map", session.id), modules));
-        for loaded in tasks.loaded.iter().filter(|loaded| loaded.session == session.id) {
-            space.add_library(loaded.base, &loaded.path, modules);
-        }
-        spaces.push(space);
+    let mut loaded: HashMap<&str, Vec<&Loaded>> = HashMap::new();
+    for library in &tasks.loaded {
+        loaded.entry(&library.session).or_default().push(library);
+    }
+    let mut known: HashMap<&str, Space> = HashMap::new();
+    for session in &tasks.sessions {
+        let space = known.entry(&session.id).or_insert_with(|| {
+            let mut space = read(&format!("sid-{}.map", session.id), modules);
+            for library in loaded.get(session.id.as_str()).into_iter().flatten() {
+                space.add_library(library.base, &library.path, modules);
+            }
+            space
+        });
+        spaces.push(space.clone());
     }
     spaces
 }

@@ -5,6 +5,8 @@
 
 use super::info::parse_build_id;
 use heatline_profile::{AddressSpace, Identity, Module, ModuleAddress, ModuleId, ModuleKind};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// More images than this in one session are left out.
 const MOST_IMAGES: usize = 1 << 16;
@@ -16,23 +18,34 @@ const LONGEST_LIBRARY: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     pub all: Vec<Module>,
+    /// The numbers of those with a path.
+    by_path: HashMap<String, Vec<u32>>,
     unknown: Option<ModuleId>,
     kernel: Option<ModuleId>,
 }
 
 impl Modules {
     pub fn find_or_add(&mut self, path: &str, identity: Option<Identity>) -> ModuleId {
-        let known = self.all.iter().position(|module| module.path == path && module.identity == identity);
+        let same = |number: &&u32| self.all.get(**number as usize).is_some_and(|module| module.identity == identity);
+        let known = self.by_path.get(path).and_then(|numbers| numbers.iter().find(same).copied());
         let at = known.unwrap_or_else(|| {
             let (kind, space) = if path.starts_with('[') {
                 (ModuleKind::Vdso, AddressSpace::Avma)
             } else {
                 (ModuleKind::Binary, AddressSpace::FromFirstSegment)
             };
+            let number = self.all.len() as u32;
             self.all.push(Module { path: path.into(), kind, identity, space });
-            self.all.len() - 1
+            self.by_path.entry(path.to_owned()).or_default().push(number);
+            number
         });
-        ModuleId(at as u32)
+        ModuleId(at)
+    }
+
+    /// The module with a path, whatever its identity, a new one without if need be.
+    fn find_or_add_path(&mut self, path: &str) -> ModuleId {
+        let known = self.by_path.get(path).and_then(|numbers| numbers.first().copied());
+        known.map_or_else(|| self.find_or_add(path, None), ModuleId)
     }
 
     /// The module of code that no image holds.
@@ -64,25 +77,25 @@ struct Range {
     module: ModuleId,
 }
 
-/// The images of one session.
+/// The images of one session; those of a program that is executed again are kept once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Space {
-    ranges: Vec<Range>,
+    ranges: Arc<Vec<Range>>,
 }
 
 impl Space {
     /// Reads a map. The executable's build id comes from `info` where the map has none.
     pub fn parse(bytes: &[u8], executable: Option<&(String, Option<Identity>)>, modules: &mut Modules) -> Space {
-        let mut space = Space::default();
+        let mut ranges = Vec::new();
         for line in bytes.split(|&byte| byte == b'\n').take(MOST_IMAGES) {
-            let _ = space.line(&String::from_utf8_lossy(line), executable, modules);
+            let _ = Self::line(&mut ranges, &String::from_utf8_lossy(line), executable, modules);
         }
-        space.ranges.sort_by_key(|range| range.start);
-        space
+        ranges.sort_by_key(|range| range.start);
+        Space { ranges: Arc::new(ranges) }
     }
 
     fn line(
-        &mut self,
+        ranges: &mut Vec<Range>,
         line: &str,
         executable: Option<&(String, Option<Identity>)>,
         modules: &mut Modules,
@@ -100,7 +113,7 @@ impl Space {
         if path.is_empty() || path.starts_with('[') || end <= start {
             return None;
         }
-        if let Some(last) = self.ranges.last_mut()
+        if let Some(last) = ranges.last_mut()
             && modules.all.get(last.module.0 as usize).is_some_and(|module| module.path == path)
         {
             last.end = last.end.max(end);
@@ -108,7 +121,7 @@ impl Space {
         }
         let known = || executable.filter(|(exe, _)| exe == path).and_then(|(_, identity)| identity.clone());
         let identity = parse_build_id(build_id).map(Identity::BuildId).or_else(known);
-        self.ranges.push(Range { start, end, module: modules.find_or_add(path, identity) });
+        ranges.push(Range { start, end, module: modules.find_or_add(path, identity) });
         Some(())
     }
 
@@ -120,9 +133,8 @@ impl Space {
         }
         let next = self.ranges.get(at).map_or(u64::MAX, |range| range.start);
         let end = next.min(base.saturating_add(LONGEST_LIBRARY));
-        let known = modules.all.iter().position(|module| module.path == path);
-        let module = known.map_or_else(|| modules.find_or_add(path, None), |at| ModuleId(at as u32));
-        self.ranges.insert(at, Range { start: base, end, module });
+        let module = modules.find_or_add_path(path);
+        Arc::make_mut(&mut self.ranges).insert(at, Range { start: base, end, module });
     }
 
     /// The module that holds an address, and where in it.
@@ -155,5 +167,16 @@ mod tests {
         assert_eq!(modules.all[0].identity.as_ref().map(ToString::to_string).as_deref(), Some("abcd"));
         space.add_library(0xa000, "/lib/late.so", &mut modules);
         assert_eq!(space.find(0xb000), Some((ModuleId(2), ModuleAddress(0x1000))));
+    }
+
+    #[test]
+    fn a_path_with_another_identity_is_another_module() {
+        let mut modules = Modules::default();
+        let identity = |text| parse_build_id(text).map(Identity::BuildId);
+        let [first, other] = ["ab", "cd"].map(|id| modules.find_or_add("/lib/x.so", identity(id)));
+        assert_ne!(first, other);
+        assert_eq!(modules.find_or_add("/lib/x.so", identity("cd")), other);
+        assert_eq!(modules.find_or_add_path("/lib/x.so"), first);
+        assert_eq!(modules.find_or_add_path("/lib/y.so"), ModuleId(2));
     }
 }
