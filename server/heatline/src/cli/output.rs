@@ -113,6 +113,9 @@ pub fn colour() -> bool {
 /// The most characters of a name in a table; JSON and CSV have all.
 pub const LONGEST_NAME: usize = 72;
 
+/// Stands for the function of code that no symbol covers.
+pub const NO_SYMBOL: &str = "[no symbol]";
+
 /// A path as seen from the current folder, if it is below it.
 pub fn from_here(path: &str) -> String {
     let here = std::env::current_dir().ok();

@@ -1,7 +1,7 @@
 //! `heatline resolve`: addresses of a binary to frames.
 
 use super::options::Format;
-use super::output::{csv_cell, print, printable, warn};
+use super::output::{NO_SYMBOL, csv_cell, print, printable, warn};
 use crate::binaries::{Companions, SearchPaths};
 use crate::storage::FileStorage;
 use anyhow::{Context, anyhow};
@@ -213,7 +213,7 @@ impl<'a> AnswerWriter<'a> {
                 out.resize(out.len() + indent, b' ');
             }
             out.extend_from_slice(b"  ");
-            out.extend_from_slice(self.function(frame).unwrap_or("[no symbol]").as_bytes());
+            out.extend_from_slice(self.function(frame).unwrap_or(NO_SYMBOL).as_bytes());
             out.extend_from_slice(if frame.inlined { b" (inlined)  " } else { b"  " });
             self.write_place(out, frame);
             out.push(b'\n');

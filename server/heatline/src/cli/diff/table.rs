@@ -2,7 +2,7 @@
 
 use super::options::{DiffArgs, Kind};
 use super::result::Outcome;
-use crate::cli::output::{LONGEST_NAME, Table, colour, from_here, printable, printable_path};
+use crate::cli::output::{LONGEST_NAME, NO_SYMBOL, Table, colour, from_here, printable, printable_path};
 use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Delta, Pairing, Status, Verdict};
 use heatline_annotate::short_name;
 use heatline_annotate::statistics::RateTest;
@@ -139,7 +139,7 @@ fn cells(args: &DiffArgs, outcome: &Outcome, row: &ComparedRow) -> Vec<String> {
             place
                 .function
                 .as_deref()
-                .map_or_else(String::new, |name| format!("{mark}{}", short_name(name, LONGEST_NAME))),
+                .map_or_else(|| nameless(args, row), |name| format!("{mark}{}", short_name(name, LONGEST_NAME))),
         );
         cells.push(match (&place.file, place.line) {
             (Some(file), Some(line)) => format!("{}:{line}", from_here(file)),
@@ -154,6 +154,12 @@ fn cells(args: &DiffArgs, outcome: &Outcome, row: &ComparedRow) -> Vec<String> {
         cells.push(if row.status == Status::Both { row.pairing.name().into() } else { String::new() });
     }
     cells
+}
+
+/// What stands for the function in a row without one.
+fn nameless(args: &DiffArgs, row: &ComparedRow) -> String {
+    let is_code = matches!(args.by, Kind::Function | Kind::Line) && row.place.file.is_none();
+    if is_code { NO_SYMBOL.to_owned() } else { String::new() }
 }
 
 fn interval(delta: Delta) -> String {

@@ -1,7 +1,7 @@
 //! The tables of `heatline report`: for people, and as comma-separated values.
 
 use super::{ReportRow, document, places, times};
-use crate::cli::output::{LONGEST_NAME, Table, colour, from_here, printable, printable_path};
+use crate::cli::output::{LONGEST_NAME, NO_SYMBOL, Table, colour, from_here, printable, printable_path};
 use crate::cli::session::Session;
 use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
 use heatline_annotate::{Call, CallBasis, Cost, Party, short_name};
@@ -29,8 +29,9 @@ pub fn write(
     let thread = if shown.iter().any(|row| row.row.is_process) { "process" } else { "thread" };
     headings.extend(["event", thread, "function", "source", "now", "module"]);
     let mut table = Table::new(&headings);
+    let of_code = shown.iter().any(|row| row.row.function.is_some());
     for row in shown {
-        table.push(cells(session, row));
+        table.push(cells(session, row, of_code));
         for (arrow, calls) in row.calls.iter().flat_map(|calls| [("  ← ", &calls.callers), ("  → ", &calls.callees)])
         {
             calls.iter().take(MOST_CALLS).for_each(|call| table.push(call_cells(session, arrow, call)));
@@ -105,7 +106,7 @@ fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
         Party::Function(id) => {
             (short_name(&model.function(id).name, LONGEST_NAME).into_owned(), model.function(id).module)
         }
-        Party::Unnamed(module) => ("[no symbol]".to_owned(), module),
+        Party::Unnamed(module) => (NO_SYMBOL.to_owned(), module),
     };
     let mut cells = vec![String::new(); 9 + times::HEADINGS.len()];
     // How often a branch was taken is no share of what was sampled.
@@ -119,7 +120,8 @@ fn call_cells(session: &Session, arrow: &str, call: &Call) -> Vec<String> {
     cells
 }
 
-fn cells(session: &Session, of: &ReportRow) -> Vec<String> {
+/// The cells of a row; `of_code` if rows are of functions, or of lines in them.
+fn cells(session: &Session, of: &ReportRow, of_code: bool) -> Vec<String> {
     let ReportRow { row, event, .. } = of;
     let model = &session.loaded.model;
     let profile = model.profile();
@@ -150,8 +152,11 @@ fn cells(session: &Session, of: &ReportRow) -> Vec<String> {
         thread.map_or_else(String::new, |t| {
             if row.is_process { format!("{} {}", t.comm, t.pid) } else { format!("{} {}/{}", t.comm, t.pid, t.tid) }
         }),
-        row.function
-            .map_or_else(String::new, |id| format!("{}{inlined}", short_name(&model.function(id).name, LONGEST_NAME))),
+        match row.function {
+            Some(id) => format!("{}{inlined}", short_name(&model.function(id).name, LONGEST_NAME)),
+            None if of_code && row.file.is_none() && row.module.is_some() => NO_SYMBOL.to_owned(),
+            None => String::new(),
+        },
         source,
         places::cell(of),
         row.module.map_or_else(String::new, |id| profile.module(id).base_name().to_owned()),
