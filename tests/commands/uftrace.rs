@@ -242,6 +242,8 @@ fn times_and_calls_are_those_of_uftrace() {
     ] {
         let recording = traced.record(&format!("{name}.data"), options, &[program]);
         check(&traced, &recording, &JUMPED);
+        let calls = |time: &[&str]| ours(&report(&recording, time)).values().map(|row| row.calls).sum::<u64>();
+        assert_eq!(calls(&["--time", "0%-100%"]), calls(&[]), "all of {name}");
     }
 }
 

@@ -79,7 +79,13 @@ pub(crate) fn recognise(folder: &dyn Folder, names: &[String]) -> io::Result<boo
         folder.open(member)?.take(8).read_to_end(&mut head)?;
         Ok(beginnings.iter().any(|beginning| head.starts_with(beginning)))
     };
-    Ok(starts(FOLDER_MEMBER, &[info::MAGIC])? || starts(TASKS_MEMBER, &[b"SESS ", b"TASK "])?)
+    // One of the two is enough, whatever is wrong with the other.
+    let by_info = starts(FOLDER_MEMBER, &[info::MAGIC]);
+    match (by_info, starts(TASKS_MEMBER, &[b"SESS ", b"TASK "])) {
+        (Ok(true), _) | (_, Ok(true)) => Ok(true),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+        _ => Ok(false),
+    }
 }
 
 /// Reads a data directory.

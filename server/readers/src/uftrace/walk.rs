@@ -195,17 +195,12 @@ impl Walk<'_> {
         let top = self.top(thread);
         let mut plain = Plain { cells: self.cells, stack: &mut thread.stack, last, top, before: top };
         let used = plain.run(self.tree, bytes, until);
-        let last = plain.last;
-        thread.last = Some(last);
-        self.extend(last);
-        used
-    }
-
-    /// A moment that something is known of.
-    fn extend(&mut self, moment: u64) {
-        if let Some((_, last)) = self.extent {
-            *last = moment.max(*last);
+        let now = plain.last;
+        thread.last = Some(now);
+        if used > 0 {
+            self.reach(last, now);
         }
+        used
     }
 
     /// Whether a moment lies far ahead while the next record does not: then it is damaged.
@@ -349,11 +344,7 @@ impl Walk<'_> {
     fn counted(&mut self, from: u64, to: u64) -> Option<u64> {
         match self.range {
             None => {
-                match self.extent {
-                    Some((_, last)) if *last < to => *last = to,
-                    None => *self.extent = Some((from, to)),
-                    _ => {}
-                }
+                self.reach(from, to);
                 Some(to - from)
             }
             Some((first, last)) => {
@@ -361,11 +352,17 @@ impl Walk<'_> {
                 if to < from {
                     return None;
                 }
-                let extent = self.extent.get_or_insert((from, to));
-                *extent = (extent.0.min(from), extent.1.max(to));
+                self.reach(from, to);
                 Some(to - from)
             }
         }
+    }
+
+    /// Moments that count.
+    #[inline]
+    fn reach(&mut self, from: u64, to: u64) {
+        let extent = self.extent.get_or_insert((from, to));
+        *extent = (extent.0.min(from), extent.1.max(to));
     }
 
     #[inline]
