@@ -25,6 +25,9 @@ fn only_a_significant_regression_beyond_the_limit_fails() {
     assert!(document["failed"][0]["delta"].as_f64().is_some_and(|delta| (delta - 40.0).abs() < 1e-9));
     let output = heatline(programs.root(), &["diff", "A", "B", "--fail-on", "much"]);
     assert_eq!(output.status.code(), Some(2));
+    // That nothing was compared is no sign that nothing got worse.
+    let nothing = ["--fail-on", "+2pp", "-S", "nowhere", "--percentage", "relative"];
+    assert_eq!(run(&programs, &nothing).0, Some(2));
 }
 
 #[test]

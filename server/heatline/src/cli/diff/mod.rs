@@ -11,7 +11,7 @@ mod table;
 pub use options::DiffArgs;
 
 use super::output::{print, print_json};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use heatline_annotate::compare::{Ledger, SortKey};
 use options::{Files, Output};
 use recordings::Recordings;
@@ -43,6 +43,13 @@ pub fn run(args: DiffArgs) -> anyhow::Result<ExitCode> {
         Output::Table => print(|out| table::write(out, &args, &outcome))?,
         Output::Markdown => print(|out| review::markdown(out, &outcome, rows))?,
         Output::Sarif => print_json(&review::sarif(&outcome))?,
+    }
+    if let Some(path) = outcome.without_answer() {
+        let metric = &outcome.metric.id;
+        let path = path.display();
+        bail!(
+            "--fail-on: nothing was compared, as {path} has no {metric} that was asked for; choose others with --event or --metric, or other filters"
+        );
     }
     Ok(if outcome.failed().is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CROSSED) })
 }

@@ -7,7 +7,7 @@ use heatline_annotate::statistics::RateTest;
 use heatline_annotate::text;
 use heatline_profile::Weight;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A finished comparison.
 pub struct Outcome {
@@ -118,6 +118,15 @@ impl Outcome {
             |row: &'_ ComparedRow| -> Vec<(usize, Delta)> { row.new.iter().enumerate().filter_map(crossed).collect() };
         let rows = self.comparison.rows.iter();
         rows.flat_map(|row| of_row(row).into_iter().map(move |(column, delta)| (row, column, delta))).collect()
+    }
+
+    /// A side of which nothing was compared, where that should decide whether the run fails: no difference is not the
+    /// answer then.
+    pub fn without_answer(&self) -> Option<&Path> {
+        self.limit?;
+        let is_empty = |column: usize| self.files.iter().all(|file| file.column != column || file.total == 0);
+        let empty = self.files.iter().find(|file| is_empty(file.column));
+        Some(empty?.path.as_path())
     }
 
     /// How much more of a row there is per unit of work, where that was told.
