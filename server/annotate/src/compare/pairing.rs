@@ -2,7 +2,8 @@
 //!
 //! The first recording that is compared with the baseline is the reference: lines of all others are brought to the
 //! lines of its sources, by the difference of the two texts where both are known, else by the function and the
-//! distance from its beginning. Never by the number of the line alone.
+//! distance from its beginning. By the number of the line alone only where both recorded the same build of a module:
+//! its line table is one, so that even lines of which nothing else is known are the same.
 
 use super::ledger::{Entry, Ledger, Place};
 use super::names::without_clone_suffix;
@@ -292,6 +293,8 @@ struct Lines {
     /// The same by file, ascending.
     starts_of_file: HashMap<u32, Vec<(NonZeroU32, String)>>,
     modules: Vec<Option<String>>,
+    /// By module: whether the reference recorded the same build of it.
+    same_builds: Vec<bool>,
     files: FileMap,
 }
 
@@ -349,11 +352,23 @@ impl Lines {
         }
         starts_of_file.values_mut().for_each(|starts| starts.sort());
         let names = (0..ledger.modules.len() as u32).map(|module| modules.name(ledger, module));
-        Lines { is_reference, texts: texts.collect(), starts, starts_of_file, modules: names.collect(), files }
+        let builds: HashSet<&Identity> = main.modules.iter().filter_map(|(_, identity)| identity.as_ref()).collect();
+        let same_builds =
+            ledger.modules.iter().map(|(_, identity)| identity.as_ref().is_some_and(|id| builds.contains(id)));
+        Lines {
+            is_reference,
+            texts: texts.collect(),
+            starts,
+            starts_of_file,
+            modules: names.collect(),
+            same_builds: same_builds.collect(),
+            files,
+        }
     }
 
     fn find(&self, entry: &Entry, file: u32, line: NonZeroU32) -> Option<(Found, Pairing)> {
-        if self.is_reference {
+        let is_same_build = entry.module.is_some_and(|module| self.same_builds[module as usize]);
+        if self.is_reference || is_same_build {
             return Some((Found::Line(line, None), Pairing::Exact));
         }
         match &self.texts[file as usize] {

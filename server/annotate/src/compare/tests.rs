@@ -5,7 +5,7 @@ use crate::Metric;
 use crate::fixture::model;
 use crate::model::FileId;
 use crate::table::{By, CostTable, Filter, Selection};
-use heatline_profile::EventId;
+use heatline_profile::{BuildId, EventId, Identity};
 use std::sync::Arc;
 
 fn ledger(text: &str, by: By, source: Option<&str>) -> Ledger {
@@ -213,6 +213,29 @@ fn lines_are_paired_by_function_and_distance_where_no_text_is_known() {
             "f:207 new exact 0.0 25.0 +25.0",
         ]
     );
+}
+
+#[test]
+fn lines_of_one_build_are_the_same_whatever_else_is_known() {
+    // As of assembler: no text, no function that debug information declares.
+    let of_build = |text: &str, build: u8| {
+        let mut ledger = ledger(text, By::Line, None);
+        ledger.entries.iter_mut().for_each(|entry| entry.owner = None);
+        ledger.modules[0].1 = Some(Identity::BuildId(BuildId(vec![build])));
+        ledger
+    };
+    let paired = |builds: [u8; 2]| {
+        let before = of_build("10: f@memmove.S:105\n30: f@memmove.S:110", builds[0]);
+        let after = of_build("30: f@memmove.S:105\n10: f@memmove.S:107", builds[1]);
+        let mut comparison = Comparison::new(&[before], &[vec![after]], 0.5);
+        comparison.sort(Compute::DeltaAbs, 0);
+        text(&comparison)
+    };
+    assert_eq!(
+        paired([1, 1]),
+        ["f:110 removed exact 75.0 0.0 -75.0", "f:105 both exact 25.0 75.0 +50.0", "f:107 new exact 0.0 25.0 +25.0"]
+    );
+    assert_eq!(paired([1, 2]).iter().filter(|row| row.contains(" both ")).count(), 0);
 }
 
 #[test]
