@@ -107,18 +107,14 @@ test('callers and callees are listed for the line of the cursor, and for a selec
   await example.openFile('tree.cpp');
   await window.moveTo(49, 9);
   await window.command('Heatline: Show Callers and Callees of This Line or Selection…');
-  const rows = await window.choices();
-  assert.ok(rows.some((row) => row.includes('select_median')), rows.join('\n'));
+  await window.choices('select_median');
   await window.closeList();
   await window.moveTo(61);
   for (let line = 61; line < 71; line++) {
     await window.page.keyboard.press('Shift+ArrowDown');
   }
   await window.command('Heatline: Show Callers and Callees of This Line or Selection…');
-  const ofSelection = await window.choices();
-  for (const callee of ['squared_distance', 'along', 'search']) {
-    assert.ok(ofSelection.some((row) => row.includes(callee)), ofSelection.join('\n'));
-  }
+  await window.choices('squared_distance', 'along', 'search');
   await window.closeList();
 });
 

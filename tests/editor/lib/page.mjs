@@ -238,14 +238,20 @@ export class Window {
     return this.until(async () => plain(await hover.innerText()), (text) => text !== '' && !/Loading/.test(text), 'a hover with text');
   }
 
-  /** Runs a command by its title, through the palette, which closes when something else takes the focus; then once more. */
+  /**
+   * Runs a command by its title, through the palette, which closes when something else takes the focus; then once more.
+   * Waits until the palette is gone, or its rows would be taken for those of a list that the command opens.
+   */
   async command(title) {
+    let input;
     const run = async () => {
-      const input = await this.openList('F1');
+      input = await this.openList('F1');
       await input.fill(`>${title}`, { timeout: 3000 });
       await this.#row(title).click({ timeout: 5000 });
     };
     await this.again(run, () => undefined);
+    const palette = async () => (await input.isVisible()) && (await input.inputValue()).startsWith('>');
+    await this.until(palette, (stays) => !stays, `the palette to go after ${title}`);
   }
 
   /** Presses the key that opens a list until it is open; gives its input. */
@@ -260,10 +266,14 @@ export class Window {
     return input;
   }
 
-  /** The rows of the list that is open. */
-  async choices() {
-    await this.#row().waitFor({ timeout: PATIENCE });
-    return (await this.#page.locator('.quick-input-list .monaco-list-row').allInnerTexts()).map((row) => plain(row).replace(/\s*\n\s*/g, ' ').trim());
+  /** The rows of the list that is open, once there are any and all these texts are among them. */
+  async choices(...texts) {
+    const rows = async () => {
+      const seen = await this.#page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row').allInnerTexts();
+      return seen.map((row) => plain(row).replace(/\s*\n\s*/g, ' ').trim());
+    };
+    const all = (seen) => seen.length > 0 && texts.every((text) => seen.some((row) => row.includes(text)));
+    return this.until(rows, all, ['a list', ...texts].join(' with '));
   }
 
   /** Chooses the first row that holds the text. */
