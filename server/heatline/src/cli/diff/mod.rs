@@ -1,12 +1,15 @@
 //! `heatline diff`: recordings compared with a baseline.
 
+mod csv;
 mod document;
+mod heading;
 mod options;
 mod perf;
 mod recordings;
 mod result;
 mod review;
 mod table;
+mod values;
 
 pub use options::DiffArgs;
 
@@ -39,7 +42,7 @@ pub fn run(args: DiffArgs) -> anyhow::Result<ExitCode> {
     let rows = args.most_rows();
     match args.format {
         Output::Json => print_json(&document::document(&outcome, rows))?,
-        Output::Csv => print(|out| table::csv(&outcome, rows).write_csv(out))?,
+        Output::Csv => print(|out| csv::csv(&outcome, rows).write_csv(out))?,
         Output::Table => print(|out| table::write(out, &args, &outcome))?,
         Output::Markdown => print(|out| review::markdown(out, &outcome, rows))?,
         Output::Sarif => print_json(&review::sarif(&outcome))?,
