@@ -111,8 +111,16 @@ pub fn delta(delta: &Delta) -> String {
 
 /// `+3.2 pp`.
 pub fn points(points: f64) -> String {
+    // What is left of a difference of equal shares is no difference.
+    let points = if points.abs() < 1e-9 { 0.0 } else { points };
     let sign = if points < 0.0 { '\u{2212}' } else { '+' };
     format!("{sign}{} pp", round(points.abs()))
+}
+
+/// The 95 % interval of a difference, in percentage points: `−40.8 to +18.6`.
+pub fn interval(change: &Delta) -> String {
+    let end = |end: f64| points(end).replace(" pp", "");
+    format!("{} to {}", end(change.low), end(change.high))
 }
 
 /// A cost in words: `12.0 % · incl 45.0 %`; `incl 90.0 %` where nothing is exclusive. Empty where there is nothing.
@@ -238,10 +246,9 @@ pub fn delta_sentence(change: &Delta) -> String {
         (Verdict::Noise, _) => format!("within noise (±{} pp)", round((change.high - change.low) / 2.0)),
     };
     format!(
-        "{} against {before} in the baseline, one run each: 95 % interval {:+.1} to {:+.1} pp, {verdict}",
+        "{} against {before} in the baseline, one run each: 95 % interval {} pp, {verdict}",
         delta(change),
-        change.low,
-        change.high
+        interval(change)
     )
 }
 

@@ -5,4 +5,5 @@ mod numbers;
 mod printed;
 mod programs;
 mod recorded;
+mod remarks;
 mod review;

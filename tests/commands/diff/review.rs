@@ -37,7 +37,7 @@ fn a_pull_request_gets_a_table_of_what_changed() {
     let (status, text) = run(&programs, &["--fail-on", "+2pp", "--format", "markdown"]);
     assert_eq!(status, Some(1));
     assert!(text.starts_with("### Heatline: ❌ 1 significant difference beyond +2.0 pp\n"));
-    assert!(text.contains("| ❌ | new | 40.0 % | +40.0 pp | +32.5 to +46.9 | `fn5` |"), "{text}");
+    assert!(text.contains("| ❌ | new | 40.0 % | +40.0 pp | +32.5 to +46.9 |  | `fn5` |"), "{text}");
     assert!(
         text.contains("| ▼ | 15.0 % | removed | −15.0 pp |")
             && text.contains("2 other rows are within noise or below the threshold.")

@@ -27,6 +27,9 @@ pub struct Document {
     /// How many rows were paired how, of those that both sides have.
     pairing: BTreeMap<&'static str, usize>,
     warnings: Vec<String>,
+    /// What to know of the numbers of recordings that do compare.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<String>,
     /// Sources in which lines are not where they were when the newer program was built.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     changed_sources: Vec<String>,
@@ -156,6 +159,7 @@ pub fn document(outcome: &Outcome, rows: usize) -> Document {
         failed: outcome.limit.map(|_| failed(outcome)),
         pairing,
         warnings: outcome.warnings.clone(),
+        remarks: outcome.remarks(),
         changed_sources: outcome.changed.clone(),
     }
 }

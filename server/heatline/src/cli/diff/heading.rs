@@ -48,6 +48,9 @@ pub fn heading(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     for warning in &outcome.warnings {
         writeln!(out, "compare with care: {}", printable(warning))?;
     }
+    for remark in outcome.remarks() {
+        writeln!(out, "note: {}", printable(&remark))?;
+    }
     writeln!(out)
 }
 

@@ -6,6 +6,7 @@ mod heading;
 mod options;
 mod perf;
 mod recordings;
+mod remarks;
 mod result;
 mod review;
 mod table;

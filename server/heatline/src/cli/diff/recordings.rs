@@ -43,6 +43,8 @@ pub struct MetricName {
     pub event: String,
     /// The unit of its weight.
     pub unit: &'static str,
+    /// Whether weights are a statistic that does not add up.
+    pub is_statistic: bool,
     /// How it was sampled.
     pub sampling: Option<Sampling>,
 }
@@ -247,7 +249,8 @@ impl MetricName {
     fn of(profile: &Profile, metric: Metric) -> Self {
         let event = profile.event(metric.event);
         let (unit, sampling) = (metric.unit(profile), event.sampling);
-        MetricName { id: metric.id(profile), event: event.name.clone(), unit, sampling }
+        let is_statistic = metric.statistic.is_some();
+        MetricName { id: metric.id(profile), event: event.name.clone(), unit, sampling, is_statistic }
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Outcome {
     pub files: Vec<File>,
     /// The units of work that the baseline and each column did; empty where nobody said.
     pub work: Vec<f64>,
+    /// Whether costs are those with everything that was called.
+    pub inclusive: bool,
     /// Below this no difference is significant, in percentage points.
     pub threshold: f64,
     /// What fails the run.
@@ -51,6 +53,8 @@ pub struct File {
     pub samples: u64,
     /// What it is of, in words: so many samples, or what was measured.
     pub extent: String,
+    /// Whether it was measured, not sampled.
+    pub is_measured: bool,
 }
 
 impl Outcome {
@@ -82,12 +86,13 @@ impl Outcome {
             let ledger = recording.find(&metric).map(|(_, ledger)| ledger);
             let samples = ledger.map_or(0, Ledger::samples);
             let total = ledger.map_or(0, |ledger| ledger.whole().0);
-            let extent = match (ledger.is_some_and(Ledger::is_measured), metric.unit) {
+            let is_measured = ledger.is_some_and(Ledger::is_measured);
+            let extent = match (is_measured, metric.unit) {
                 (true, "ns") => text::duration(Weight(total)),
                 (true, unit) => format!("{} {unit}", text::count(total)),
                 (false, _) => text::samples(samples),
             };
-            File { column, path: recording.path.clone(), total, samples, extent }
+            File { column, path: recording.path.clone(), total, samples, extent, is_measured }
         };
         let files: Vec<File> = columns.flat_map(|(column, side)| side.iter().map(move |r| file(column, r))).collect();
         Some(Outcome {
@@ -95,6 +100,7 @@ impl Outcome {
             work: args.work_of_columns(&files.iter().map(|file| file.column).collect::<Vec<_>>()),
             compute: args.compute,
             order: args.order,
+            inclusive: args.inclusive,
             by: args.by,
             sort: args.sort.clone(),
             files,

@@ -1,10 +1,11 @@
 //! What a code review shows of a comparison: markdown for a pull request, SARIF for its lines.
 
 use super::result::Outcome;
+use super::values::{self, Cell};
 use crate::cli::output::printable;
 use crate::lsp::uri;
 use heatline_annotate::compare::{ComparedRow, Status, Verdict};
-use heatline_annotate::text::{UNTESTABLE, points};
+use heatline_annotate::text::{UNTESTABLE, interval, points};
 use heatline_annotate::{Delta, is_absolute, normalize};
 use heatline_profile::round;
 use serde_json::{Value, json};
@@ -48,12 +49,19 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
     for warning in &outcome.warnings {
         writeln!(out, "> ⚠️ compare with care: {}\n", cell(warning))?;
     }
+    for remark in outcome.remarks() {
+        writeln!(out, "> ℹ️ {}\n", cell(&remark))?;
+    }
     if found.is_empty() {
         let why =
             if outcome.has(Verdict::Untestable) { UNTESTABLE } else { "all are within noise or below the threshold" };
         return writeln!(out, "{} rows: {why}.", outcome.comparison.rows.len());
     }
-    writeln!(out, "| | baseline | new | Δ | 95 % interval | {by} |\n|---|--:|--:|--:|--:|---|")?;
+    let (work, align) = if outcome.work.is_empty() { ("", "") } else { (" per unit of work |", "--:|") };
+    writeln!(
+        out,
+        "| | baseline | new | Δ | 95 % interval | ratio |{work} {by} |\n|---|--:|--:|--:|--:|--:|{align}---|"
+    )?;
     for (row, column, delta) in found.iter().take(rows) {
         let is_failed = failed.iter().any(|(other, of, _)| std::ptr::eq(*other, *row) && of == column);
         let mark = if is_failed {
@@ -63,15 +71,22 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
         } else {
             "▼"
         };
-        let before = if row.status == Status::New { "new".into() } else { format!("{} %", round(delta.before)) };
-        let now = row.new.get(column - 1).and_then(Option::as_ref).filter(|change| change.present);
-        let now = now.map_or_else(|| "removed".into(), |change| format!("{} %", round(change.amount.percent)));
-        let interval = format!("{:+.1} to {:+.1}", delta.low, delta.high);
-        let name = format!("`{}`", code(&outcome.label(row)));
-        writeln!(out, "| {mark} | {before} | {now} | {} | {interval} | {} |", points(delta.points), cell(&name))?;
+        let name = cell(&format!("`{}`", code(&outcome.label(row))));
+        writeln!(out, "| {mark} | {} | {name} |", values(outcome, row, *column).join(" | "))?;
     }
     let rest = outcome.comparison.rows.len().saturating_sub(found.len());
     writeln!(out, "\n{rest} other rows are within noise or below the threshold.")
+}
+
+/// The cells of both sides of a row, as the table has them.
+fn values(outcome: &Outcome, row: &ComparedRow, column: usize) -> Vec<String> {
+    let Some(cell) = Cell::new(outcome, row, column) else { return Vec::new() };
+    let before = row.baseline.filter(|_| row.status != Status::New).map_or_else(|| "new".into(), values::share);
+    let now = cell.share().unwrap_or_else(|| "removed".into());
+    let mut values = vec![before, now];
+    values.extend([cell.delta(), cell.interval(), cell.ratio()].map(Option::unwrap_or_default));
+    values.extend((!outcome.work.is_empty()).then(|| cell.per_unit().unwrap_or_default()));
+    values
 }
 
 fn signed(limit: super::options::Limit) -> f64 {
@@ -126,15 +141,16 @@ pub fn sarif(outcome: &Outcome) -> Value {
 fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta, is_failed: bool) -> Value {
     let (rule, level) = if is_failed { (1, "error") } else { (0, "warning") };
     let now = row.new.get(column - 1).and_then(Option::as_ref).map_or(0.0, |change| change.amount.percent);
+    let ratio = Cell::new(outcome, row, column).and_then(|cell| cell.ratio());
+    let ratio = ratio.map(|ratio| format!("; {ratio} times the weight")).unwrap_or_default();
     let text = format!(
-        "{}: {} of {} ({} % instead of {} %; 95 % interval {:+.1} to {:+.1} pp)",
+        "{}: {} of {} ({} % instead of {} %; 95 % interval {} pp{ratio})",
         outcome.label(row),
         points(delta.points),
         outcome.metric.id,
         round(now),
         round(delta.before),
-        delta.low,
-        delta.high
+        interval(delta)
     );
     let mut location = json!({});
     if let Some(artifact) = row.place.file.as_ref().and_then(|file| artifact(outcome, file)) {

@@ -60,12 +60,9 @@ fn cells(args: &DiffArgs, outcome: &Outcome, values: &[Value], row: &ComparedRow
     if args.period {
         cells.push(row.baseline.map_or_else(String::new, |amount| amount.weight.0.to_string()));
     }
-    for (column, change) in (1..).zip(&row.new) {
-        match change {
-            Some(change) => {
-                let cell = Cell { outcome, row, change, column };
-                cells.extend(values.iter().map(|value| (value.text)(&cell).unwrap_or_default()));
-            }
+    for column in 1..=row.new.len() {
+        match Cell::new(outcome, row, column) {
+            Some(cell) => cells.extend(values.iter().map(|value| (value.text)(&cell).unwrap_or_default())),
             None => cells.extend((0..values.len()).map(|at| if at == 0 { "n/a".into() } else { String::new() })),
         }
     }

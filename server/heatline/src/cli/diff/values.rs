@@ -1,10 +1,10 @@
-//! The values of a row in a column as people read them: the same text in the table and in a report for a pull request.
+//! The values of a row in a column in words: the same in the table and in a report for a pull request.
 
 use super::options::DiffArgs;
 use super::result::Outcome;
 use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Status, Verdict};
 use heatline_annotate::statistics::RateTest;
-use heatline_annotate::text::points;
+use heatline_annotate::text::{self, points};
 use heatline_profile::round;
 
 /// A row in a column that has the event.
@@ -55,6 +55,14 @@ pub fn share(amount: Amount) -> String {
     format!("{} %", round(amount.percent))
 }
 
+impl<'a> Cell<'a> {
+    /// A row in a column; `None` if that has not got the event.
+    pub fn new(outcome: &'a Outcome, row: &'a ComparedRow, column: usize) -> Option<Self> {
+        let change = row.new.get(column.checked_sub(1)?)?.as_ref()?;
+        Some(Cell { outcome, row, change, column })
+    }
+}
+
 impl Cell<'_> {
     /// The share in this column; nothing of a row that is gone.
     pub fn share(&self) -> Option<String> {
@@ -69,8 +77,7 @@ impl Cell<'_> {
     /// Its 95 % interval.
     pub fn interval(&self) -> Option<String> {
         let delta = self.change.delta.filter(|delta| delta.verdict != Verdict::Untestable)?;
-        let end = |end: f64| points(end).replace(" pp", "");
-        Some(format!("{} to {}", end(delta.low), end(delta.high)))
+        Some(text::interval(&delta))
     }
 
     fn weighted(&self) -> Option<String> {
@@ -94,12 +101,28 @@ impl Cell<'_> {
         let Some(delta) = self.change.delta else { return Some(gone.to_owned()) };
         let noise = match delta.verdict {
             Verdict::Significant if !gone.is_empty() => String::new(),
-            Verdict::Significant => if delta.points < 0.0 { "lower" } else { "higher" }.to_owned(),
+            Verdict::Significant => if delta.points < 0.0 { "lower share" } else { "higher share" }.to_owned(),
             Verdict::BelowThreshold => "below the threshold".to_owned(),
             Verdict::Noise => format!("within noise (±{})", round((delta.high - delta.low) / 2.0)),
             Verdict::Untestable => "not testable".to_owned(),
         };
         Some(if gone.is_empty() || noise.is_empty() { format!("{gone}{noise}") } else { format!("{gone}, {noise}") })
+    }
+
+    /// How much more the row weighs than in the baseline.
+    pub fn weight_change(&self) -> f64 {
+        let before = self.row.baseline.map_or(0, |amount| amount.weight.0);
+        self.change.amount.weight.0 as f64 - before as f64
+    }
+
+    /// Its weight as a multiple of the baseline's, with the interval that its samples give. Weights are counted in
+    /// samples, of which one may stand for more here than there.
+    pub fn weight_test(&self) -> Option<RateTest> {
+        let per_weight = |column: usize| {
+            let total = self.outcome.comparison.totals.get(column)?;
+            Some(total.samples as f64 / total.weight.0 as f64)
+        };
+        self.change.per_work(self.row.baseline?, (per_weight(0)?, per_weight(self.column)?))
     }
 
     /// `×1.30 (0.99 to 1.70)`: how many times as much there is per unit of work, with its 95 % interval.
