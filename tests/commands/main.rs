@@ -1,6 +1,7 @@
 //! The commands of the real binary: costs against `perf report`, options, formats, exit status.
 #![allow(clippy::disallowed_methods, reason = "tests record, read and run real programs")]
 
+mod advice;
 mod against_perf;
 mod diff;
 mod example;

@@ -56,6 +56,22 @@ fn the_newest_profile_of_the_workspace_is_shown_with_progress() {
 }
 
 #[test]
+fn the_status_says_why_a_module_has_no_lines_and_which_setting_helps() {
+    let workspace = Workspace::new();
+    std::fs::remove_file(workspace.path("neighbours")).unwrap();
+    // The home may hold a copy of it, kept by perf.
+    let root = workspace.root();
+    let mut client = Client::start(&root, &[("HOME", root.to_str().unwrap())]);
+    client.initialize(&root, able());
+    client.notify("initialized", json!({}));
+    let status = client.status("ready");
+    let gap = status["coverage"]["gaps"][0].as_str().expect("a gap");
+    assert!(gap.contains("neighbours without lines: binary not found"), "{gap}");
+    assert!(gap.contains("heatline.search.debugDirs") && !gap.contains("--"), "{gap}");
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
 fn refreshes_are_asked_for_only_when_something_else_is_shown() {
     let workspace = Workspace::new();
     let mut client = Client::start(&workspace.root(), &[]);

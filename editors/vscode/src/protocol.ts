@@ -25,6 +25,8 @@ export interface Coverage {
   text: string;
   /** The same as a sentence. */
   sentence: string;
+  /** Where a considerable share reached no line, and why. */
+  gaps?: string[];
 }
 
 /** Something in the profile or its files that could not be used. */

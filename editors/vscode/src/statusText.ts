@@ -63,7 +63,7 @@ function tooltip(status: Status, annotationsShown: boolean): string {
     lines.push(`Metric: ${escape(status.metric)}`);
   }
   if (status.coverage != null) {
-    lines.push(`Coverage: ${escape(status.coverage.sentence)}`);
+    lines.push(`Coverage: ${escape(status.coverage.sentence)}`, ...(status.coverage.gaps ?? []).map(escape));
   }
   lines.push(...(status.profile?.recording ?? []).map(escape));
   if (status.baseline !== null) {

@@ -54,6 +54,10 @@ describe('the status item', () => {
     const profile = { path: '/p/perf.data', kind: 'perf.data', samples: 1, recording: ['recorded by: perf record -g'] };
     expect(statusText({ ...ready, profile }, true).tooltip).toContain('recorded by: perf record \\-g');
   });
+  it('says where the cost has no lines', () => {
+    const coverage = { line: 0.5, symbol: 0.5, none: 0, text: '', sentence: '50 % reached a line', gaps: ['50 % is in liba.so'] };
+    expect(statusText({ ...ready, coverage }, true).tooltip).toContain('reached a line\n\n50 % is in liba\\.so');
+  });
   it('lists problems, the first few of many', () => {
     const problem = { kind: 'truncated', count: 2, message: 'record cut at 0x10' };
     expect(statusText({ ...ready, problems: [problem] }, true).tooltip).toContain('- record cut at 0x10 (2 times)');

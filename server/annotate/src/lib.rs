@@ -11,6 +11,7 @@ pub mod compare;
 mod differences;
 #[cfg(test)]
 mod fixture;
+mod gaps;
 mod hover;
 mod leaves;
 mod metric;
@@ -33,6 +34,7 @@ pub use addresses::Addresses;
 pub use calls::{Call, CallBasis, Calls, Party};
 pub use compare::Delta;
 pub use differences::{Against, Removed};
+pub use gaps::gaps;
 pub use leaves::Leaf;
 pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};

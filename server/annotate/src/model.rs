@@ -2,6 +2,7 @@
 
 use crate::addresses::Addresses;
 use crate::arcs::ArcCall;
+use crate::gaps::Remedy;
 use crate::path::normalize;
 use crate::tree::{NONE, Tree};
 use heatline_profile::{ModuleId, Profile};
@@ -107,6 +108,8 @@ pub struct Model {
     pub(crate) arc_calls: Vec<ArcCall>,
     /// Why the addresses of a module were not resolved, the module as a whole or its first such address.
     pub(crate) reasons: Vec<Option<String>>,
+    /// What helps against them, where they do not say it themselves.
+    pub(crate) remedies: Vec<Option<Remedy>>,
     /// The locations of [`Addresses`], modules in the order of their numbers.
     pub(crate) location_of_address: Vec<LocationId>,
     frame_starts: Vec<u32>,
@@ -138,6 +141,7 @@ impl Model {
             lines: builder.lines,
             module_of: builder.module_of,
             reasons: builder.reasons,
+            remedies: builder.remedies,
             location_of_address: builder.location_of_address,
             frame_starts: builder.frame_starts,
             frames: builder.frames,
@@ -238,6 +242,7 @@ struct Builder {
     location_of_address: Vec<LocationId>,
     module_of: Vec<ModuleId>,
     reasons: Vec<Option<String>>,
+    remedies: Vec<Option<Remedy>>,
     frame_starts: Vec<u32>,
     frames: Vec<ModelFrame>,
 }
@@ -247,6 +252,7 @@ impl Builder {
         match symbols {
             ModuleSymbols::Unavailable(reason) => {
                 self.reasons.push(Some(reason.clone()));
+                self.remedies.push(reason.contains("differs").then_some(Remedy::RecordedBuild));
                 let location = self.start_location(module);
                 self.add_nameless_frame(module);
                 self.location_of_address.extend(std::iter::repeat_n(location, addresses));
@@ -293,6 +299,7 @@ impl Builder {
             reason = telling(reason, resolution.chain_reason(chain));
         }
         self.reasons.push(reason.map(ToString::to_string));
+        self.remedies.push(reason.and_then(Remedy::against));
         let chains = (0..resolution.len()).map(|address| LocationId(first + resolution.chain(address) as u32));
         self.location_of_address.extend(chains);
     }

@@ -1,5 +1,6 @@
 //! The cost table: costs of one event by any kind of place. Every view reads it.
 
+use crate::gaps::Remedy;
 use crate::metric::{Metric, Statistic};
 use crate::model::{FileId, FunctionId, LineKey, Model, ModelFrame, Reached};
 use crate::times::{Calling, TimeTables, Times};
@@ -185,6 +186,7 @@ pub struct ModuleCoverage {
     pub none: f64,
     /// Why it is not all lines.
     pub reason: Option<String>,
+    pub(crate) remedy: Option<Remedy>,
 }
 
 /// The costs of one event by any kind of place. Each kind is computed when first asked for, then kept.
@@ -595,6 +597,7 @@ impl CostTable {
                     symbol: share(parts[1], weight),
                     none: share(parts[2], weight),
                     reason: if parts[0] < weight { model.reasons[id].clone() } else { None },
+                    remedy: model.remedies[id],
                 }
             })
             .filter(|module| module.weight > Weight(0))

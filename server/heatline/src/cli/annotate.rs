@@ -4,7 +4,7 @@ use super::options::{self, Format, ProfileArgs, number};
 use super::output;
 use super::output::{CostJson, colour, csv_cell, from_here, print, print_json, printable, printable_path};
 use super::placed::Placed;
-use super::report::write_heading;
+use super::report::{REST_OF_GAPS, write_heading};
 use super::session::Session;
 use crate::base_text::BaseText;
 use crate::sources::is_newer;
@@ -12,7 +12,7 @@ use anyhow::Context;
 use clap::Args;
 use heatline_annotate::placement::Placement;
 use heatline_annotate::text::{hint_mark, share};
-use heatline_annotate::{Annotations, Cost, FileId, FileView, LineView};
+use heatline_annotate::{Annotations, Cost, FileId, FileView, LineView, gaps};
 use heatline_profile::round;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -103,6 +103,11 @@ pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
             if args.profile.format == Format::Table {
                 return Ok(());
             }
+        }
+    }
+    if files.is_empty() && args.profile.format != Format::Table {
+        for gap in gaps(&session.loaded.model, &session.table.coverage(), REST_OF_GAPS) {
+            output::say(format_args!("warning: {gap}"));
         }
     }
     match args.profile.format {

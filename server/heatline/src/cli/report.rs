@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(super) use table::write_heading;
+pub(super) use table::{REST_OF_GAPS, write_heading};
 
 /// Options of `heatline report`.
 #[derive(Args, Debug)]

@@ -106,6 +106,9 @@ pub struct CoverageStatus {
     none: f64,
     text: String,
     sentence: String,
+    /// Where a considerable share reached no line, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<String>,
 }
 
 /// A recorded source of a [`Status`] that could be several files here.
@@ -169,7 +172,7 @@ impl From<&Problem> for ProblemStatus {
             kind: problem.kind.into(),
             count: problem.count,
             offset: problem.offset.map(|offset| offset.0),
-            message: problem.message.clone(),
+            message: in_words_of_settings(problem.message.clone()),
         }
     }
 }
@@ -213,18 +216,32 @@ impl Status {
         self.metrics =
             shown.metrics.iter().map(|(id, unit)| MetricStatus { id: id.clone(), unit: (*unit).into() }).collect();
         let coverage = &shown.coverage;
+        let gaps = heatline_annotate::gaps(&shown.kept.loaded.model, coverage, "");
         self.coverage = Some(CoverageStatus {
             line: coverage.line,
             symbol: coverage.symbol,
             none: coverage.none,
             text: text::coverage(coverage),
             sentence: text::coverage_sentence(coverage),
+            gaps: gaps.into_iter().map(in_words_of_settings).collect(),
         });
         self.baseline = shown.baseline.as_ref().map(|baseline| path_text(&baseline.path));
         self.ambiguous = AmbiguousStatus::all(shown);
         self.problems = shown.kept.loaded.problems.iter().map(ProblemStatus::from).collect();
         self.problems.extend(shown.remarks.iter().map(|remark| ProblemStatus::new("choice", remark)));
     }
+}
+
+/// The settings of an editor that do what options of the command line do.
+const SETTINGS: [(&str, &str); 3] = [
+    ("--debug-dir", "heatline.search.debugDirs"),
+    ("--symfs", "heatline.search.symfs"),
+    ("--symbol-path", "heatline.search.symbolPath"),
+];
+
+/// Advice with settings where it names options.
+fn in_words_of_settings(text: String) -> String {
+    SETTINGS.iter().fold(text, |text, (option, setting)| text.replace(option, setting))
 }
 
 fn path_text(path: &Path) -> String {

@@ -4,7 +4,7 @@ use super::{ReportRow, document, places, times};
 use crate::cli::output::{LONGEST_NAME, NO_SYMBOL, Table, colour, from_here, printable, printable_path};
 use crate::cli::session::Session;
 use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
-use heatline_annotate::{Call, CallBasis, Cost, Party, short_name};
+use heatline_annotate::{Call, CallBasis, Cost, Coverage, Party, gaps, short_name};
 use heatline_profile::{CallTable, EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
@@ -51,15 +51,27 @@ pub fn write(
     Ok(())
 }
 
-/// What the profile is, which metric is shown, what its percentages are of, and how much reached a line.
+/// What the profile is, which metric is shown, what its percentages are of, how much reached a line and where it did not.
 pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    let coverage = session.table.coverage();
+    write_whole(out, session, &coverage)?;
+    for gap in gaps(&session.loaded.model, &coverage, REST_OF_GAPS) {
+        writeln!(out, "{}", printable(&gap))?;
+    }
+    write_recording(out, session)
+}
+
+/// Where the gaps are told that a heading has no room for.
+pub const REST_OF_GAPS: &str = ": --coverage lists them";
+
+/// What the profile is, which metric is shown, what its percentages are of, and how much reached a line.
+fn write_whole(out: &mut dyn Write, session: &Session, coverage: &Coverage) -> io::Result<()> {
     let profile = session.loaded.model.profile();
     let metric = session.table.selection().metric;
     let total = session.table.total();
     let weight = amount(total.weight, profile.event(metric.event).unit);
     let (path, id) = (printable_path(&session.loaded.path), metric.id(profile));
     writeln!(out, "{path} · {} · {} · {weight}", printable(&id), extent(session))?;
-    let coverage = session.table.coverage();
     let base = match (session.table.selection().filter.relative, session.table.is_measured()) {
         (true, _) => "what the filters leave".into(),
         (false, true) => format!("all {}", printable(&id)),
@@ -73,8 +85,15 @@ pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
             printable(&id)
         )?;
     } else {
-        writeln!(out, "percentages are of {base}; {}", coverage_sentence(&coverage))?;
+        writeln!(out, "percentages are of {base}; {}", coverage_sentence(coverage))?;
     }
+    Ok(())
+}
+
+/// What else there is, and how it was recorded.
+fn write_recording(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    let profile = session.loaded.model.profile();
+    let metric = session.table.selection().metric;
     let sampled = (0..).map(EventId).zip(profile.totals()).filter(|(_, total)| total.samples > 0);
     let others = sampled.filter(|(event, _)| *event != metric.event).map(|(event, _)| profile.metric_id(event));
     let others: Vec<&str> = others.collect();
@@ -225,7 +244,8 @@ pub fn csv(session: &Session, rows: &[ReportRow]) -> Table {
 
 /// Writes how much of the weight reached a line, by module.
 pub fn write_coverage(out: &mut dyn Write, session: &Session) -> io::Result<()> {
-    write_heading(out, session)?;
+    write_whole(out, session, &session.table.coverage())?;
+    write_recording(out, session)?;
     let mut table = coverage(session, false);
     table.drop_empty();
     table.write(out, colour())
