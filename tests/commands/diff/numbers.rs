@@ -90,6 +90,11 @@ fn d11_work_that_was_done_makes_rates_of_samples() {
     assert!(fn4.get("ratio").is_none() && fn4.get("high").is_none());
     let table = heatline(programs.root(), &["diff", "old", "new", "--work", "10,20"]);
     assert!(String::from_utf8_lossy(&table.stdout).contains("×1.30 (1.03 to 1.65)"));
+    for units in ["0,1", "-1,2", "nan,1", "inf,1", "1e400,1", "1e-300,1e300", "1,", "many"] {
+        let wrong = heatline(programs.root(), &["diff", "old", "new", "--work", units]);
+        assert_eq!(wrong.status.code(), Some(2), "{units}");
+        assert!(String::from_utf8_lossy(&wrong.stderr).contains("expected numbers above 0"), "{units}");
+    }
     let wrong = heatline(programs.root(), &["diff", "old", "new", "--work", "10"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("a number for each of the 2 files"));
@@ -107,6 +112,42 @@ fn a_renamed_function_is_the_same_function() {
         assert_eq!((&renamed["status"], &renamed["baseline"]["samples"]), (&json!("both"), &json!(15)), "{by}");
         assert!(close(&renamed["new"][0]["delta"], 25.0), "{renamed}");
         assert!(!names(&document).contains(&"fn3"));
+    }
+}
+
+#[test]
+fn what_a_rename_does_not_do_is_said() {
+    let programs = Programs::new();
+    programs.write_examples();
+    let warnings = |renames: &[&str]| -> Vec<String> {
+        let renames: Vec<&str> = renames.iter().flat_map(|names| ["--rename", names]).collect();
+        let document = programs.diff(&[&["A", "B"], &renames[..]].concat());
+        document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(warnings(&["fn3=fn5"]), [""; 0]);
+    assert_eq!(
+        warnings(&["fm3=quicksort"]),
+        [
+            "--rename fm3=quicksort: the baseline has no cost in a function fm3; did you mean fn3?",
+            "--rename fm3=quicksort: what is compared has no cost in a function quicksort",
+        ]
+    );
+    let both = " as well; both count as one function";
+    assert_eq!(warnings(&["fn3=fn5", "fn1=fn5"]), [format!("--rename fn1=fn5: fn3 is renamed to fn5{both}")]);
+    assert_eq!(warnings(&["fn3=fn4"]), [format!("--rename fn3=fn4: the baseline has fn4{both}")]);
+    // Two that change places are no doubt.
+    assert_eq!(warnings(&["fn1=fn2", "fn2=fn1"]), [""; 0]);
+    for (arguments, reason) in [
+        (&["--rename", "fn1="][..], "NEW is empty"),
+        (&["--rename", "=fn1"], "OLD is empty"),
+        (&["--rename", "fn1"], "expected OLD=NEW"),
+        (&["--rename", "fn1=fn2", "--rename", "fn1=fn3"], "fn1 is renamed twice"),
+        (&["--rename", "fn1=fn2", "--by", "module"], "by function or line"),
+    ] {
+        let output = heatline(programs.root(), &[&["diff", "A", "B"], arguments].concat());
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(errors.contains(reason), "{arguments:?}: {errors}");
     }
 }
 
@@ -230,7 +271,7 @@ fn tables_say_what_is_noise() {
         String::from_utf8(output.stdout).unwrap()
     };
     let table = text(&[]);
-    let line = |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_default();
+    let line = |name: &str| table.lines().find(|line| line.contains(name) && line.contains(" pp ")).unwrap_or_default();
     assert!(line("fn4").contains("+5.0 pp") && line("fn4").contains("within noise (±6.4)"), "{table}");
     assert!(line("fn1").contains("−30.0 pp") && !line("fn1").contains("noise"));
     assert!(line("fn3").contains("removed") && line("fn5").contains("new"));

@@ -172,12 +172,7 @@ impl Ledger {
         let renamed =
             |is_it: &dyn Fn(&str) -> bool| names.iter().find(|(old, _)| is_it(old)).map(|(_, new)| new.clone());
         for entry in &mut self.entries {
-            let (name, linkage) = (entry.place.function.as_deref(), entry.linkage.as_deref());
-            let is_it = |wanted: &str| {
-                let bare = linkage.is_some_and(|name| name == wanted || bare_name(name) == wanted);
-                bare || name.is_some_and(|name| is_called(name, wanted))
-            };
-            if let Some(new) = renamed(&is_it).filter(|_| entry.linkage.is_some()) {
+            if let Some(new) = renamed(&|wanted| entry.is_of(wanted)).filter(|_| entry.linkage.is_some()) {
                 entry.linkage = Some(new);
             }
             if let Some((owner, _)) = &mut entry.owner
@@ -193,6 +188,18 @@ impl Ledger {
         }
     }
 
+    /// Whether any of its functions is called so, with or without parameters, or by the linker.
+    pub fn has_function(&self, name: &str) -> bool {
+        let is_owner = |entry: &Entry| entry.owner.as_ref().is_some_and(|(owner, _)| is_called(owner, name));
+        self.entries.iter().any(|entry| entry.is_of(name) || is_owner(entry))
+    }
+
+    /// The names of its functions for people, some of them several times.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.entries.iter().filter_map(|entry| entry.place.function.as_deref());
+        names.chain(self.entries.iter().filter_map(|entry| Some(entry.owner.as_ref()?.0.as_str())))
+    }
+
     /// What shares are of.
     pub fn whole(&self) -> Weight {
         self.whole
@@ -201,6 +208,14 @@ impl Ledger {
     /// The number of samples in it.
     pub fn samples(&self) -> u64 {
         self.samples
+    }
+}
+
+impl Entry {
+    /// Whether it is a row of the function that is called so.
+    fn is_of(&self, wanted: &str) -> bool {
+        let by_linker = self.linkage.as_deref().is_some_and(|name| name == wanted || bare_name(name) == wanted);
+        by_linker || self.place.function.as_deref().is_some_and(|name| is_called(name, wanted))
     }
 }
 

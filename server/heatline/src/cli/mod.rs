@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod resolve;
 mod session;
+mod similar;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

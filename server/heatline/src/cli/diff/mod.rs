@@ -7,6 +7,7 @@ mod options;
 mod perf;
 mod recordings;
 mod remarks;
+mod renames;
 mod result;
 mod review;
 mod table;

@@ -1,7 +1,7 @@
 //! The options of `heatline diff`.
 
 use super::perf::names as perf_names;
-use crate::cli::options::{Format, ProfileArgs, ReadingArgs, number, prefix_pair, share};
+use crate::cli::options::{Format, ProfileArgs, ReadingArgs, number};
 use crate::files;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -104,10 +104,10 @@ pub struct DiffArgs {
     pub baseline_only: bool,
     /// Units of work that each file did (requests, seconds), in the order of the files, the baseline's first: adds how
     /// much more of a row there is per unit.
-    #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = units, conflicts_with = "perf")]
+    #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = units, allow_hyphen_values = true, conflicts_with = "perf")]
     pub work: Vec<f64>,
     /// A function of the baseline that is called otherwise now. May be repeated.
-    #[arg(long, value_name = "OLD=NEW", value_parser = prefix_pair, conflicts_with = "perf")]
+    #[arg(long, value_name = "OLD=NEW", value_parser = renaming, conflicts_with = "perf")]
     pub rename: Vec<(String, String)>,
     /// Show the weights.
     #[arg(short, long)]
@@ -143,7 +143,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "LIMIT", value_parser = limit, allow_hyphen_values = true)]
     pub fail_on: Option<Limit>,
     /// A smaller difference is not significant, in percentage points (default: the setting diff.threshold, 0.5).
-    #[arg(long, value_name = "PP", value_parser = share, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PP", value_parser = points, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// Needs branch records; says so.
     #[arg(long, hide = true)]
@@ -251,8 +251,25 @@ impl DiffArgs {
         if !self.work.is_empty() && self.work.len() != all {
             bail!("--work: expected a number for each of the {all} files, found {}", self.work.len());
         }
+        self.refuse_renames()?;
         if !self.sort.is_empty() && self.inclusive {
             bail!("--inclusive: rows by --sort keys have exclusive cost only; use --by");
+        }
+        Ok(())
+    }
+
+    /// Refuses renames that could not take effect.
+    fn refuse_renames(&self) -> anyhow::Result<()> {
+        let has_functions = match &self.sort[..] {
+            [] => matches!(self.by, Kind::Function | Kind::Line),
+            keys => keys.contains(&SortKey::Symbol),
+        };
+        if !self.rename.is_empty() && !has_functions {
+            bail!("--rename: functions are told apart by --by function or line, or --sort with symbol");
+        }
+        let is_again = |(at, (old, _)): (usize, &(String, String))| self.rename[..at].iter().any(|(it, _)| it == old);
+        if let Some((_, (old, new))) = self.rename.iter().enumerate().find(|it| is_again(*it)) {
+            bail!("--rename {old}={new}: {old} is renamed twice; it can be paired with one function only");
         }
         Ok(())
     }
@@ -371,9 +388,22 @@ fn compute(text: &str) -> Result<Compute, String> {
     }
 }
 
+/// `OLD=NEW`.
+fn renaming(text: &str) -> Result<(String, String), String> {
+    let (old, new) = text.split_once('=').ok_or("expected OLD=NEW")?;
+    match (old.trim(), new.trim()) {
+        ("", _) => Err("OLD is empty: expected the function's name in the baseline".into()),
+        (_, "") => Err("NEW is empty: expected the function's name now".into()),
+        (old, new) => Ok((old.into(), new.into())),
+    }
+}
+
+/// Beyond these, what is done per unit cannot be told apart from a slip of the pen.
+const WORK: std::ops::RangeInclusive<f64> = 1e-9..=1e18;
+
 fn units(text: &str) -> Result<f64, String> {
-    let units = text.trim().parse().ok().filter(|units: &f64| units.is_finite() && *units > 0.0);
-    units.ok_or_else(|| "expected numbers above 0 such as 1000,1200".to_owned())
+    let units = text.trim().parse().ok().filter(|units: &f64| WORK.contains(units));
+    units.ok_or_else(|| "expected numbers above 0 such as 1000,1200 (at least 1e-9, at most 1e18)".to_owned())
 }
 
 fn sort_key(text: &str) -> Result<SortKey, String> {
@@ -381,13 +411,29 @@ fn sort_key(text: &str) -> Result<SortKey, String> {
     known.ok_or_else(|| format!("expected {}", SortKey::ALL.map(SortKey::name).join(", ")))
 }
 
+const EXPECTED_LIMIT: &str = "expected 0 to 100 percentage points with one sign, such as +2pp or -2pp";
+
+/// Percentage points, of which a share can change by 100 at most.
+fn points(text: &str) -> Result<f64, String> {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let points = text.parse().ok().filter(|points: &f64| is_plain && (0.0..=100.0).contains(points));
+    points.ok_or_else(|| "expected 0 to 100 percentage points such as 0.5".to_owned())
+}
+
 fn limit(text: &str) -> Result<Limit, String> {
-    let expected = || "expected percentage points such as +2pp".to_owned();
-    let number = text.trim().trim_end_matches("pp").trim_end_matches('%').trim();
-    let falls = number.starts_with('-') || number.starts_with('\u{2212}');
-    let number = number.trim_start_matches(['+', '-', '\u{2212}']);
-    let points: f64 = number.parse().map_err(|_| expected())?;
-    if points.is_finite() && points >= 0.0 { Ok(Limit { points, falls }) } else { Err(expected()) }
+    let text = text.trim();
+    let (falls, rest) = match text.strip_prefix(['-', '\u{2212}']) {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if let Some(number) = rest.strip_suffix('%').map(str::trim).filter(|number| points(number).is_ok()) {
+        let right = format!("{}{number}pp", if falls { '-' } else { '+' });
+        return Err(format!(
+            "a limit is a difference of shares in percentage points, not percent of a row: write {right}"
+        ));
+    }
+    let number = rest.strip_suffix("pp").unwrap_or(rest).trim();
+    Ok(Limit { points: points(number).map_err(|_| EXPECTED_LIMIT)?, falls })
 }
 
 #[cfg(test)]
@@ -399,7 +445,12 @@ mod tests {
         assert_eq!(limit("+2pp"), Ok(Limit { points: 2.0, falls: false }));
         assert_eq!(limit("1.5"), Ok(Limit { points: 1.5, falls: false }));
         assert_eq!(limit("-3 pp"), Ok(Limit { points: 3.0, falls: true }));
-        assert!(limit("much").is_err() && limit("").is_err() && limit("NaN").is_err());
+        for text in ["much", "", "NaN", "+-2pp", "--2pp", "-+2", "2pppp", "+101pp", "-100.5pp", "inf", "1e400", "2p"] {
+            assert_eq!(limit(text), Err(EXPECTED_LIMIT.to_owned()), "{text}");
+        }
+        assert!(
+            limit("2%").unwrap_err().ends_with("write +2pp") && limit("-1.5 %").unwrap_err().ends_with("write -1.5pp")
+        );
         assert!(Limit { points: 2.0, falls: true }.is_crossed(-2.5));
         assert!(!Limit { points: 2.0, falls: false }.is_crossed(-2.5));
     }

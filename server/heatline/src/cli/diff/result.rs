@@ -2,6 +2,7 @@
 
 use super::options::{DiffArgs, Kind, Limit};
 use super::recordings::{MetricName, Recording, Recordings};
+use super::renames;
 use heatline_annotate::compare::{Change, ComparedRow, Comparison, Compute, Delta, Ledger, SortKey, Verdict};
 use heatline_annotate::statistics::RateTest;
 use heatline_annotate::text;
@@ -67,16 +68,17 @@ impl Outcome {
     /// Compares what was read.
     pub fn new(args: &DiffArgs, recordings: &Recordings<Ledger>, threshold: f64) -> Option<Self> {
         let metric = recordings.common_metric()?.clone();
-        let ledgers = |side: &[Recording<Ledger>], names: &[(String, String)]| -> Vec<Ledger> {
-            let mut ledgers: Vec<Ledger> =
-                side.iter().filter_map(|recording| Some(recording.find(&metric)?.1.clone())).collect();
-            ledgers.iter_mut().for_each(|ledger| ledger.rename(names));
-            ledgers
+        let ledgers = |side: &[Recording<Ledger>]| -> Vec<Ledger> {
+            side.iter().filter_map(|recording| Some(recording.find(&metric)?.1.clone())).collect()
         };
+        let mut baseline = ledgers(&recordings.baseline);
+        let mut columns: Vec<Vec<Ledger>> = recordings.columns.iter().map(|column| ledgers(column)).collect();
+        let doubts = renames::doubts(args, &baseline, &columns);
         // New names are brought to one spelling as well.
         let names_now: Vec<(String, String)> = args.rename.iter().map(|(_, new)| (new.clone(), new.clone())).collect();
-        let columns: Vec<Vec<Ledger>> = recordings.columns.iter().map(|column| ledgers(column, &names_now)).collect();
-        let mut comparison = Comparison::new(&ledgers(&recordings.baseline, &args.rename), &columns, threshold);
+        baseline.iter_mut().for_each(|ledger| ledger.rename(&args.rename));
+        columns.iter_mut().flatten().for_each(|ledger| ledger.rename(&names_now));
+        let mut comparison = Comparison::new(&baseline, &columns, threshold);
         if args.baseline_only {
             comparison.keep_paired();
         }
@@ -106,7 +108,7 @@ impl Outcome {
             files,
             threshold,
             limit: args.fail_on,
-            warnings: recordings.warnings(&metric),
+            warnings: [recordings.warnings(&metric), doubts].concat(),
             changed: recordings.changed.iter().cloned().collect(),
             local: recordings.all().flat_map(|recording| recording.local.clone()).collect(),
             metric,
