@@ -1,6 +1,6 @@
 //! What is said of recordings that could tell more, and how.
 
-use super::lab::heatline;
+use super::lab::{Lab, heatline, perf, report};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -61,4 +61,54 @@ fn the_header_says_that_a_binary_is_missing() {
 fn where_nearly_all_has_lines_nothing_is_said() {
     let text = printed(&example(), &["report", "perf.data"]);
     assert!(!header(&text).contains("without lines"), "{text}");
+}
+
+const CALLS: &str = "static volatile unsigned sink;
+__attribute__((noipa)) void work(unsigned n) { for (unsigned i = 0; i < n; i++) sink = sink * 16777619u + i; }
+__attribute__((noipa)) void middle(unsigned n) { work(n); sink++; }
+int main(void) { for (int i = 0; i < 100; i++) middle(1000000); return 0; }
+";
+
+/// Compiles with this flag, records with these options and returns the recording's folder.
+fn recorded(flag: &str, options: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("calls.c"), CALLS).unwrap();
+    let run = |command: &mut Command| {
+        let output = command.current_dir(folder.path()).output().expect("a tool");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(Command::new("gcc").args(["-g", "-O2", flag, "calls.c", "-o", "calls"]));
+    run(perf()
+        .args(["record", "-q", "-N", "-e", "cpu-clock:u", "-F", "997", "-o", "perf.data"])
+        .args(options)
+        .arg("./calls"));
+    folder
+}
+
+#[test]
+fn stacks_that_frame_pointers_do_not_lead_out_of_are_told_with_what_helps() {
+    let told = |folder: &TempDir| {
+        let text = printed(folder.path(), &["report", "perf.data"]);
+        let problems = report(&folder.path().join("perf.data"), &[])["problems"].to_string();
+        assert_eq!(
+            problems.contains("cut-stacks"),
+            header(&text).contains("--call-graph dwarf (or lbr)"),
+            "{problems}"
+        );
+        header(&text).contains("stacks that end before main")
+    };
+    assert!(told(&recorded("-fomit-frame-pointer", &["-g"])));
+    assert!(!told(&recorded("-fno-omit-frame-pointer", &["-g"])));
+    assert!(!told(&recorded("-fomit-frame-pointer", &["--call-graph", "dwarf"])));
+    assert!(!told(&recorded("-fomit-frame-pointer", &[])));
+}
+
+#[test]
+fn threads_and_child_processes_have_whole_stacks() {
+    let lab = Lab::new();
+    lab.record("perf.data", &["-e", "cpu-clock", "-g"]);
+    for arguments in [&["report", "perf.data"][..], &["report", "perf.data", "--comm", "first"]] {
+        let text = printed(lab.path("perf.data").parent().unwrap(), arguments);
+        assert!(!header(&text).contains("stacks that end"), "{text}");
+    }
 }

@@ -8,6 +8,7 @@ mod addresses;
 mod arcs;
 mod calls;
 pub mod compare;
+mod cut_stacks;
 mod differences;
 #[cfg(test)]
 mod fixture;
@@ -33,6 +34,7 @@ mod view;
 pub use addresses::Addresses;
 pub use calls::{Call, CallBasis, Calls, Party};
 pub use compare::Delta;
+pub use cut_stacks::cut_stacks;
 pub use differences::{Against, Removed};
 pub use gaps::gaps;
 pub use leaves::Leaf;

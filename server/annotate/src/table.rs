@@ -293,6 +293,11 @@ impl CostTable {
         self.selection.metric.statistic == Some(Statistic::Rate)
     }
 
+    /// The number of selected samples whose whole stack this is.
+    pub(crate) fn own_samples(&self, node: usize) -> u64 {
+        self.own[node].samples
+    }
+
     /// The cost of all samples that the thread filters select.
     pub fn selected(&self) -> Cost {
         let mut sum = Tally::default();

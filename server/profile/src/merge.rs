@@ -65,6 +65,7 @@ impl Profile {
         self.problems.append(&other.problems);
         let durations = [self.recording.duration_ns, other.recording.duration_ns];
         self.recording.duration_ns = durations.into_iter().flatten().reduce(u64::saturating_add);
+        self.recording.by_frame_pointers &= other.recording.by_frame_pointers;
         let samples = [self.recording.samples, other.recording.samples];
         self.recording.samples = samples.into_iter().flatten().reduce(u64::saturating_add);
         self.tell_cut_sums();

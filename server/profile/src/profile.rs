@@ -56,6 +56,8 @@ pub struct Recording {
     pub os_release: Option<String>,
     /// The format that a frozen profile had before.
     pub frozen_from: Option<ProfileKind>,
+    /// Whether all stacks are those that frame pointers lead to. Code without them cuts such stacks short.
+    pub by_frame_pointers: bool,
     /// How many samples were taken, where several events tell of the same ones; else those of all events add up.
     pub samples: Option<u64>,
 }

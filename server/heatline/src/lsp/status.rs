@@ -4,7 +4,7 @@ use super::placing::Shares;
 use super::shown::Shown;
 use crate::discovery::Found;
 use crate::sources::Ambiguous;
-use heatline_annotate::{FileId, text};
+use heatline_annotate::{FileId, cut_stacks, text};
 use heatline_profile::Problem;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -209,7 +209,7 @@ impl Status {
             path: path_text(&shown.kept.path),
             kind: profile.kind.name().into(),
             samples: shown.samples,
-            recording: text::recording(profile),
+            recording: text::recording(profile).into_iter().chain(cut_stacks(shown.annotations.table())).collect(),
         });
         self.samples = Some(shown.samples);
         self.metric = Some(shown.metric.clone());

@@ -318,8 +318,18 @@ fn decode_calls(input: &mut Decoder<'_>, profile: &Profile) -> Decoded<CallRow> 
 }
 
 fn encode_recording(out: &mut Encoder, recording: &Recording) {
-    let Recording { duration_ns, arch, cpu, command_line, recorder, os_release, samples, span: _, frozen_from: _ } =
-        recording;
+    let Recording {
+        duration_ns,
+        arch,
+        cpu,
+        command_line,
+        recorder,
+        os_release,
+        samples,
+        span: _,
+        frozen_from: _,
+        by_frame_pointers: _,
+    } = recording;
     out.optional(*duration_ns, Encoder::number);
     for text in [arch, cpu, recorder, os_release] {
         out.optional(text.as_ref(), |out, text| out.text(text));
@@ -339,6 +349,7 @@ fn decode_recording(input: &mut Decoder<'_>) -> Decoded<Recording> {
         command_line: input.list(Decoder::text)?,
         samples: input.optional(Decoder::number)?,
         frozen_from: None,
+        by_frame_pointers: false,
     })
 }
 

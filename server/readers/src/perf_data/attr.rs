@@ -62,6 +62,7 @@ mod flag {
     pub const SAMPLE_ID_ALL: u32 = 18;
     pub const EXCLUDE_HOST: u32 = 19;
     pub const EXCLUDE_GUEST: u32 = 20;
+    pub const EXCLUDE_CALLCHAIN_USER: u32 = 22;
 }
 
 /// The size of the first published `perf_event_attr`; none is smaller.
@@ -82,6 +83,8 @@ pub(crate) struct Attr {
     pub branch_sample_type: u64,
     pub user_registers: u64,
     pub interrupt_registers: u64,
+    /// Whether chains have fewer frames than the system allows.
+    pub limits_frames: bool,
     pub config3: u64,
     pub config4: u64,
     flags: u64,
@@ -114,6 +117,7 @@ impl Attr {
             branch_sample_type: later(72),
             user_registers: later(80),
             interrupt_registers: later(96),
+            limits_frames: order.u32_at(bytes, 108).is_some_and(|most| most != 0),
             config3: later(128),
             config4: later(136),
             flags,
@@ -140,6 +144,14 @@ impl Attr {
     pub fn has_call_stack_branches(&self) -> bool {
         const CALL_STACK: u64 = 1 << 11;
         self.branch_sample_type & CALL_STACK != 0
+    }
+
+    /// Whether samples carry chains that the kernel followed by frame pointers alone, however deep.
+    pub fn follows_frame_pointers(&self) -> bool {
+        use sample_type::{BRANCH_STACK, CALLCHAIN, STACK_USER};
+        self.sample_type & (CALLCHAIN | BRANCH_STACK | STACK_USER) == CALLCHAIN
+            && !self.has(flag::EXCLUDE_CALLCHAIN_USER)
+            && !self.limits_frames
     }
 
     /// Whether samples tell of the data they accessed.

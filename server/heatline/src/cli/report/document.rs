@@ -6,7 +6,7 @@ use super::times::{CallTimeJson, TimedJson};
 use crate::cli::output::{CostJson, ProblemJson, problems_json};
 use crate::cli::session::Session;
 use heatline_annotate::text;
-use heatline_annotate::{Call, Coverage, ModuleCoverage, Party};
+use heatline_annotate::{Call, Coverage, ModuleCoverage, Party, cut_stacks};
 use heatline_profile::{EventId, ProfileKind, SpeOrigin};
 use heatline_readers::spt;
 use serde::Serialize;
@@ -178,8 +178,17 @@ pub fn document(session: &Session, rows: &[ReportRow]) -> Document {
             .and_then(|_| session.table.call_basis())
             .map(text::basis),
         rows: rows.iter().map(|of| row(session, of)).collect(),
-        problems: problems_json(&session.loaded.problems),
+        problems: problems(session),
     }
+}
+
+/// What went wrong, and what the recording cannot tell.
+fn problems(session: &Session) -> Vec<ProblemJson> {
+    let mut problems = session.loaded.problems.clone();
+    if let Some(remark) = cut_stacks(&session.table) {
+        problems.add("cut-stacks", 1, None, remark);
+    }
+    problems_json(&problems)
 }
 
 fn coverage(session: &Session, coverage: &Coverage) -> CoverageJson {

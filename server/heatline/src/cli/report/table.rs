@@ -4,7 +4,7 @@ use super::{ReportRow, document, places, times};
 use crate::cli::output::{LONGEST_NAME, NO_SYMBOL, Table, colour, from_here, printable, printable_path};
 use crate::cli::session::Session;
 use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
-use heatline_annotate::{Call, CallBasis, Cost, Coverage, Party, gaps, short_name};
+use heatline_annotate::{Call, CallBasis, Cost, Coverage, Party, cut_stacks, gaps, short_name};
 use heatline_profile::{CallTable, EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
 use std::io::{self, Write};
@@ -55,8 +55,8 @@ pub fn write(
 pub fn write_heading(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let coverage = session.table.coverage();
     write_whole(out, session, &coverage)?;
-    for gap in gaps(&session.loaded.model, &coverage, REST_OF_GAPS) {
-        writeln!(out, "{}", printable(&gap))?;
+    for remark in gaps(&session.loaded.model, &coverage, REST_OF_GAPS).into_iter().chain(cut_stacks(&session.table)) {
+        writeln!(out, "{}", printable(&remark))?;
     }
     write_recording(out, session)
 }

@@ -46,6 +46,12 @@ impl EventInfo {
     }
 }
 
+/// Whether there are chains, and all of them are what frame pointers lead to.
+fn follow_frame_pointers(events: &[EventInfo]) -> bool {
+    let mut with_chains = events.iter().filter(|event| event.event().has_stacks).peekable();
+    with_chains.peek().is_some() && with_chains.all(|event| event.attr.follows_frame_pointers())
+}
+
 /// A recording being read.
 pub(crate) struct Session<'a> {
     order: Order,
@@ -250,6 +256,7 @@ impl<'a> Session<'a> {
         }
         profile.recording = self.features.into_recording();
         profile.recording.span = profile.recording.span.or(self.span);
+        profile.recording.by_frame_pointers = follow_frame_pointers(&self.events);
         profile.recording.duration_ns = self.span.map(|(first, last)| last - first);
         profile.problems = self.problems;
         crate::spe::add_events(&mut profile);
