@@ -229,6 +229,29 @@ fn a_recorder_that_was_killed_leaves_elapsed_times() {
     );
 }
 
+#[test]
+fn the_two_recordings_that_the_recorder_keeps_are_compared_and_what_ails_both_is_said_once() {
+    let traced = Traced::new();
+    traced.compile("throwing.cpp", THROWING, "throwing", &["-pg"]);
+    // The second recording renames the first.
+    for _ in 0..2 {
+        let recording = traced.record("uftrace.data", &[], &["./throwing"]);
+        std::fs::remove_file(recording.join("info")).unwrap();
+    }
+    let folder = traced.record("other.data", &[], &["./throwing"]).parent().unwrap().to_owned();
+    let output = heatline(&folder, &["diff", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let paths = document["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap());
+    assert_eq!(paths.collect::<Vec<_>>(), ["uftrace.data.old", "uftrace.data"]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let about_info: Vec<&str> = errors.lines().filter(|line| line.contains("info cannot be read")).collect();
+    assert_eq!(about_info.len(), 1, "{errors}");
+    assert!(about_info[0].starts_with("heatline: warning: both recordings: "), "{errors}");
+    let output = heatline(&folder, &["diff", "uftrace.data", "other.data"]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.starts_with("heatline: warning: uftrace.data: ") && !errors.contains("both"), "{errors}");
+}
+
 /// Calls that the recorder lost are missing, as they are in uftrace, and their number is told.
 #[test]
 fn lost_records_are_counted_and_the_calls_around_them_kept() {

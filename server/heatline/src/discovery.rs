@@ -4,7 +4,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-/// What perf renames the recording before the last to; never shown by itself, but offered as the baseline.
+/// What perf renames the recording before the last to; never shown by itself, but offered as the baseline. So is what
+/// uftrace keeps.
 const OLD_RECORDING: &str = "perf.data.old";
 
 /// More folder entries than this are not looked at per pattern.
@@ -21,7 +22,7 @@ const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
 pub struct Found {
     /// All profiles, newest first.
     pub profiles: Vec<PathBuf>,
-    /// The recording before the last, if perf left one.
+    /// The recording before the last, if the recorder left one.
     pub baseline_on_offer: Option<PathBuf>,
 }
 
@@ -108,8 +109,18 @@ pub fn discover(roots: &[PathBuf], patterns: &[String]) -> Found {
         });
     }
     dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let old = roots.iter().map(|root| root.join(OLD_RECORDING)).find(|path| path.is_file());
-    Found { profiles: dated.into_iter().map(|(_, path)| path).collect(), baseline_on_offer: old }
+    let profiles: Vec<PathBuf> = dated.into_iter().map(|(_, path)| path).collect();
+    let of_newest = profiles.first().map(|newest| with_old(newest));
+    let of_perf = roots.iter().map(|root| root.join(OLD_RECORDING));
+    let baseline_on_offer = of_newest.into_iter().chain(of_perf).find(|path| path.exists());
+    Found { profiles, baseline_on_offer }
+}
+
+/// What recorders rename a recording to before they write it anew.
+fn with_old(recording: &Path) -> PathBuf {
+    let mut name = recording.file_name().unwrap_or_default().to_owned();
+    name.push(".old");
+    recording.with_file_name(name)
 }
 
 /// When a file or folder was written last, if it is there. A pipe is no recording: reading it could wait for ever.
@@ -173,6 +184,23 @@ mod tests {
         let defaults = ["perf.data", "*.spt", "*.heatline", "uftrace.data"];
         check(&["b.spt", "perf.data", "a.spt", OLD_RECORDING], &defaults, &["b.spt", "perf.data", "a.spt"]);
         check(&["sub/perf.data", "x.txt"], &defaults, &[]);
+    }
+
+    #[test]
+    fn of_uftrace_the_old_recording_is_offered_while_the_new_one_is_the_newest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["uftrace.data", "uftrace.data.old"] {
+            std::fs::create_dir(path(name)).unwrap();
+        }
+        let patterns = ["perf.data", "uftrace.data"].map(str::to_owned);
+        let offered = || discover(&[folder.path().to_owned()], &patterns).baseline_on_offer;
+        assert_eq!(offered(), Some(path("uftrace.data.old")));
+        let later = SystemTime::now() + Duration::from_secs(1000);
+        std::fs::File::create(path("perf.data")).unwrap().set_modified(later).unwrap();
+        assert_eq!(offered(), None);
+        std::fs::write(path("perf.data.old"), "").unwrap();
+        assert_eq!(offered(), Some(path("perf.data.old")));
     }
 
     #[test]

@@ -61,11 +61,14 @@ pub fn printable_path(path: &Path) -> String {
 
 /// Says on standard error what was damaged.
 pub fn warn(problems: &Problems) {
-    for problem in problems.iter() {
-        let times = if problem.count > 1 { format!(" ({} times)", problem.count) } else { String::new() };
-        let at = problem.offset.map(|offset| format!(" at offset {offset}")).unwrap_or_default();
-        say(format_args!("warning: {}{at}{times}", problem.message));
-    }
+    problems.iter().for_each(|problem| say(format_args!("warning: {}", in_words(problem))));
+}
+
+/// A problem with its place and how often it happened.
+pub fn in_words(problem: &Problem) -> String {
+    let times = if problem.count > 1 { format!(" ({} times)", problem.count) } else { String::new() };
+    let at = problem.offset.map(|offset| format!(" at offset {offset}")).unwrap_or_default();
+    format!("{}{at}{times}", problem.message)
 }
 
 /// Standard output, written in one go.

@@ -10,6 +10,7 @@ mod remarks;
 mod renames;
 mod result;
 mod review;
+mod sayings;
 mod table;
 mod values;
 

@@ -78,7 +78,7 @@ Removed rows are minus their share and new ones plus theirs, so differences add 
 rows blank. A difference is significant when its p-value, corrected for all rows, is below 5 %, its 95 % interval
 excludes zero and it reaches the threshold. Everything else is within noise.")]
 pub struct DiffArgs {
-    /// The baseline and what is compared with it (default: perf.data.old and perf.data; one file: perf.data.old and it).
+    /// The baseline and what is compared with it (default: perf.data.old and perf.data, or the two of uftrace; one file: the old one and it).
     #[arg(value_name = "PROFILE")]
     pub profiles: Vec<PathBuf>,
     /// A run of the baseline; repeated, the runs are pooled. All other files are then compared with it.
@@ -207,13 +207,13 @@ impl DiffArgs {
             self.baselines.clone()
         } else {
             match files.len() {
-                0 => files.extend(["perf.data.old", "perf.data"].map(PathBuf::from)),
-                1 => files.insert(0, "perf.data.old".into()),
+                0 => files.extend(kept_recordings().map(PathBuf::from)),
+                1 => files.insert(0, kept_recordings()[0].into()),
                 _ => {}
             }
             if self.profiles.len() < 2 && !files[0].exists() {
                 bail!(
-                    "{}: no such file; perf renames the recording before the last to it. Name two profiles: heatline \
+                    "{}: no such file; perf renames the recording before the last to it, uftrace to uftrace.data.old. Name two profiles: heatline \
                      diff BASELINE NEW",
                     files[0].display()
                 );
@@ -337,6 +337,13 @@ impl DiffArgs {
             matches!(self.format, Output::Table | Output::Markdown) && !self.perf && self.field_separator.is_none();
         self.reading.limit.unwrap_or(if few { 50 } else { usize::MAX })
     }
+}
+
+/// The recording before the last, as the recorder that was used keeps it, and the last.
+fn kept_recordings() -> [&'static str; 2] {
+    const OF_PERF: [&str; 2] = ["perf.data.old", "perf.data"];
+    let kept = [OF_PERF, ["uftrace.data.old", "uftrace.data"]];
+    kept.into_iter().find(|[old, _]| Path::new(old).exists()).unwrap_or(OF_PERF)
 }
 
 fn expand(items: &[String]) -> anyhow::Result<Vec<String>> {

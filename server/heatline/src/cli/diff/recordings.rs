@@ -2,6 +2,7 @@
 //! grow with their number.
 
 use super::options::{DiffArgs, Files, Kind, Needs};
+use super::sayings::Sayings;
 use crate::base_text::BaseTexts;
 use crate::cli::options::{ProfileArgs, ReadingArgs};
 use crate::cli::output::{self, say};
@@ -110,7 +111,7 @@ impl<T> Recordings<T> {
         let baseline = take(files.baseline.len());
         let columns = files.columns.iter().map(|column| take(column.len())).collect();
         let recordings = Recordings { baseline, columns, changed: BTreeSet::new() };
-        recordings.all().for_each(|recording| output::warn(&recording.problems));
+        warn(&recordings.damages());
         Ok(recordings)
     }
 
@@ -133,34 +134,42 @@ impl<T> Recordings<T> {
         sampled().find(|name| is_elsewhere(name)).or_else(|| sampled().next()).or_else(|| names().next())
     }
 
+    /// What was damaged, in words.
+    fn damages(&self) -> Vec<String> {
+        let mut sayings = Sayings::default();
+        for recording in self.all() {
+            recording.problems.iter().for_each(|problem| sayings.say(&recording.path, output::in_words(problem)));
+        }
+        sayings.lines(self.all().count())
+    }
+
     /// Why numbers of the recordings may not compare, in words.
     pub fn warnings(&self, metric: &MetricName) -> Vec<String> {
         let Some(base) = self.baseline.first() else { return Vec::new() };
-        let mut warnings = Vec::new();
+        let mut sayings = Sayings::default();
         for other in self.all().skip(1) {
-            let name = other.path.display();
-            warnings.extend(base.facts.differences(&other.facts).into_iter().map(|text| format!("{name}: {text}")));
+            let mut say = |text: String| sayings.say(&other.path, text);
+            base.facts.differences(&other.facts).into_iter().for_each(&mut say);
             match other.find(metric) {
                 _ if !other.has_samples(metric) => {
                     let has = other.metrics.iter().map(|(name, _)| name).filter(|name| other.has_samples(name));
                     let has: Vec<&str> = has.map(|name| name.id.as_str()).collect();
                     let has = if has.is_empty() { vec!["no samples"] } else { has };
-                    warnings.push(format!("{name}: no samples of {}; it has {}", metric.id, has.join(", ")));
+                    say(format!("no samples of {}; it has {}", metric.id, has.join(", ")));
                 }
                 Some((found, _)) if found.sampling != metric.sampling => {
                     let (here, there) = (in_words(found.sampling), in_words(metric.sampling));
-                    warnings.push(format!("{name}: sampled {here}, the baseline {there}"));
+                    say(format!("sampled {here}, the baseline {there}"));
                 }
                 Some((found, _)) if found.event != metric.event && base.facts.kind == other.facts.kind => {
-                    warnings
-                        .push(format!("{name}: the event is {}, that of the baseline {}", found.event, metric.event));
+                    say(format!("the event is {}, that of the baseline {}", found.event, metric.event));
                 }
                 _ => {}
             }
         }
         let cut = self.all().filter(|recording| recording.facts.truncated);
-        warnings.extend(cut.map(|recording| format!("{}: the recording ends early", recording.path.display())));
-        warnings
+        cut.for_each(|recording| sayings.say(&recording.path, "the recording ends early".into()));
+        sayings.lines(self.all().count())
     }
 }
 
