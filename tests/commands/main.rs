@@ -6,6 +6,7 @@ mod against_perf;
 mod diff;
 mod example;
 mod export;
+mod filters;
 mod frozen;
 mod history;
 mod hostile;

@@ -42,6 +42,6 @@ pub use metric::{Metric, Statistic};
 pub use model::{FileId, FunctionId, Model, ModelFile, ModelFunction, ModuleSymbols};
 pub use path::{below, comparison_key, components, folds_case, is_absolute, is_windows, normalize, same_name};
 pub use short_name::short_name;
-pub use table::{By, Cost, CostTable, Coverage, Filter, ModuleCoverage, Row, Selection};
+pub use table::{By, Cost, CostTable, Coverage, Filter, ModuleCoverage, Row, Selection, without_parameters};
 pub use times::{Timed, Times};
 pub use view::{AnnotationOptions, Annotations, FileView, FunctionView, HeatScope, LineCosts, LineView};

@@ -96,7 +96,7 @@ impl Filter {
 }
 
 /// `fib` of `fib(int)`; operators and names without parameters stay as they are.
-fn without_parameters(name: &str) -> &str {
+pub fn without_parameters(name: &str) -> &str {
     match name.find('(') {
         Some(at) if at > 0 && !name[..at].ends_with("operator") => &name[..at],
         _ => name,

@@ -32,7 +32,15 @@ impl TimeChoice {
         }
         let part = |part: &str| {
             let expected = "expected percents from 0 to 100 such as 10%-20%, or 10%/2 for the second tenth";
-            part_of(part).with_context(|| format!("--time {text}: {part}: {expected}"))
+            let named = if part == text { format!("--time {text}") } else { format!("--time {text}: {part}") };
+            let (from, to) = part_of(part).with_context(|| format!("{named}: {expected}"))?;
+            if from > to {
+                bail!("{named}: the end lies before the start; write the smaller percentage first");
+            }
+            if to > 1.0 {
+                bail!("{named}: the recording ends at 100 %");
+            }
+            Ok((from, to))
         };
         let parts = text.split(',').filter(|part| !part.trim().is_empty());
         Ok(TimeChoice::Parts(parts.map(part).collect::<anyhow::Result<_>>()?))
@@ -68,7 +76,10 @@ fn between(parts: &[(f64, f64)], (first, last): (u64, u64)) -> TimeFilter {
 }
 
 /// When the first and the last sample were taken: what the recording's header says, else by reading it.
-fn span(path: &Path, monitor: &dyn LoadMonitor) -> anyhow::Result<(u64, u64)> {
+///
+/// # Errors
+/// If the recording does not say, or cannot be read twice.
+pub fn span(path: &Path, monitor: &dyn LoadMonitor) -> anyhow::Result<(u64, u64)> {
     if path.as_os_str() == "-" {
         bail!("--time in percent needs a file: standard input cannot be read twice");
     }
@@ -90,7 +101,7 @@ fn part_of(text: &str) -> Option<(f64, f64)> {
     } else {
         (0.0, fraction(text)?)
     };
-    (from <= to && to <= 1.0).then_some((from, to))
+    Some((from, to))
 }
 
 /// `12.5%` as a fraction.

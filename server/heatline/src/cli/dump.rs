@@ -3,11 +3,12 @@
 use super::dump_filter::DumpFilter;
 use super::options::{Format, cpu_list, number, raw_module};
 use super::progress::Bar;
+use super::selected::outside_of_time;
 use crate::load::{profile_at, read_profile};
 use crate::time_choice::TimeChoice;
 use anyhow::{Context, bail};
 use clap::Args;
-use heatline_profile::{ProfileKind, Silent};
+use heatline_profile::{Profile, ProfileKind, Silent};
 use heatline_readers::{Input, ReadOptions, TimeFilter, perf_data, spe, spt};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -198,6 +199,8 @@ struct Out {
     writer: io::BufWriter<io::Stdout>,
     failed: Option<io::Error>,
     any: bool,
+    /// Records that passed the filters.
+    passed: u64,
     filter: DumpFilter,
 }
 
@@ -205,7 +208,9 @@ struct Out {
 fn wants(out: &Mutex<Out>, record: &impl serde::Serialize) -> bool {
     let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
     out.any = true;
-    out.filter.is_empty() || serde_json::to_value(record).is_ok_and(|record| out.filter.passes(&record))
+    let passes = out.filter.is_empty() || serde_json::to_value(record).is_ok_and(|record| out.filter.passes(&record));
+    out.passed += u64::from(passes);
+    passes
 }
 
 impl Out {
@@ -246,7 +251,7 @@ fn dump_spt(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Result
 fn dump_records(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Result<()> {
     let json = args.format == Format::Json;
     let writer = io::BufWriter::with_capacity(1 << 16, io::stdout());
-    let out = Arc::new(Mutex::new(Out { writer, failed: None, any: false, filter: args.filter(path)? }));
+    let out = Arc::new(Mutex::new(Out { writer, failed: None, any: false, passed: 0, filter: args.filter(path)? }));
     let lock = |out: &Mutex<Out>, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         out.lock().unwrap_or_else(PoisonError::into_inner).write(|writer| write(writer));
     };
@@ -296,7 +301,21 @@ fn dump_records(path: &Path, source: &mut Source, args: &DumpArgs) -> anyhow::Re
         let kind = source.kind.map_or("file", ProfileKind::name);
         bail!("{}: no records in this {kind}", path.display());
     }
+    if out.passed == 0 && !out.filter.is_empty() {
+        super::output::say(format_args!("warning: {}", nothing_passes(args, path, &profile)));
+    }
     Ok(())
+}
+
+/// What to say where the filters leave no record.
+fn nothing_passes(args: &DumpArgs, path: &Path, profile: &Profile) -> String {
+    match &args.time {
+        Some(time) if args.cpu.is_none() && args.pid.is_empty() && args.tid.is_empty() && args.comm.is_empty() => {
+            outside_of_time(time, &[path.to_owned()], profile.recording.span)
+        }
+        _ => "no record is what --time, --cpu, --pid, --tid and --comm ask for; 'heatline report --by thread' lists threads"
+            .to_owned(),
+    }
 }
 
 fn write_item(out: &mut dyn Write, item: &impl serde::Serialize, json: bool) -> io::Result<()> {

@@ -13,6 +13,7 @@ mod placed;
 mod progress;
 mod report;
 mod resolve;
+mod selected;
 mod session;
 mod similar;
 

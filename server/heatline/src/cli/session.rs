@@ -3,6 +3,7 @@
 use super::options::ProfileArgs;
 use super::output;
 use super::progress::Bar;
+use super::selected::{Selected, warn_of_nothing};
 use crate::load::{Loaded, load};
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::{Annotations, CostTable, Metric, Selection};
@@ -16,6 +17,8 @@ pub struct Session {
     pub loaded: Arc<Loaded>,
     /// The costs of the chosen metric.
     pub table: Arc<CostTable>,
+    /// The filters that were asked for.
+    pub selected: Selected,
 }
 
 impl Session {
@@ -37,7 +40,8 @@ impl Session {
         };
         let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.reading.no_inline };
         let table = Arc::new(CostTable::new(loaded.model.clone(), selection));
-        Ok(Session { loaded, table })
+        warn_of_nothing(args, &loaded, &table);
+        Ok(Session { loaded, table, selected: Selected::of(&args.reading) })
     }
 
     /// The annotations of the table.

@@ -1,6 +1,7 @@
 //! What the writers of stacks have in common: which samples, and the frames of each address.
 
 use crate::cli::options::ProfileArgs;
+use crate::cli::selected::no_such_thread;
 use crate::cli::session::no_events;
 use anyhow::{Context, bail};
 use heatline_annotate::Model;
@@ -36,7 +37,7 @@ impl Frames {
                 |row: &heatline_profile::SampleRow| filter.selects_thread(row.thread.map(|id| &threads[id.0 as usize]));
             Arc::make_mut(&mut profile).rows.retain(chosen);
             if profile.rows.is_empty() {
-                bail!("--comm, --pid, --tid: no sample is of such a thread");
+                bail!("{}", no_such_thread(&args.reading, model.profile()));
             }
         }
         let mut symbolization = model.symbolization();

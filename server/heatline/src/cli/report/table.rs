@@ -72,11 +72,10 @@ fn write_whole(out: &mut dyn Write, session: &Session, coverage: &Coverage) -> i
     let weight = amount(total.weight, profile.event(metric.event).unit);
     let (path, id) = (printable_path(&session.loaded.path), metric.id(profile));
     writeln!(out, "{path} · {} · {} · {weight}", printable(&id), extent(session))?;
-    let base = match (session.table.selection().filter.relative, session.table.is_measured()) {
-        (true, _) => "what the filters leave".into(),
-        (false, true) => format!("all {}", printable(&id)),
-        (false, false) => "all samples".into(),
-    };
+    if let Some(only) = session.selected.sentence(&session.table) {
+        writeln!(out, "{}", printable(&only))?;
+    }
+    let base = session.selected.base(if session.table.is_measured() { &id } else { "samples" });
     if total.samples == 0 {
         // Of nothing there are no shares.
         writeln!(
@@ -85,7 +84,11 @@ fn write_whole(out: &mut dyn Write, session: &Session, coverage: &Coverage) -> i
             printable(&id)
         )?;
     } else {
-        writeln!(out, "percentages are of {base}; {}", coverage_sentence(coverage))?;
+        let reached = match session.table.selected().samples {
+            0 => "nothing is selected".to_owned(),
+            _ => coverage_sentence(coverage),
+        };
+        writeln!(out, "percentages are of {}; {}", printable(&base), reached)?;
     }
     Ok(())
 }
