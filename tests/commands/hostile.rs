@@ -62,11 +62,16 @@ fn a_threshold_is_a_number() {
         let expected = "expected a number of at least 0 such as 0.5";
         let threshold = format!("--threshold={number}");
         refused(folder.path(), &["annotate", "perf.data", &threshold], expected);
-        refused(folder.path(), &["diff", "perf.data", "perf.data", &threshold, "--fail-on", "+1pp"], expected);
+        let diff = ["diff", "perf.data", "perf.data", &threshold, "--fail-on", "+1pp"];
+        refused(folder.path(), &diff, "expected 0 to 100 percentage points such as 0.5");
     }
     for limit in ["nan", "+inf", "-inf", "1e400pp"] {
         let limit = format!("--fail-on={limit}");
-        refused(folder.path(), &["diff", "perf.data", "perf.data", &limit], "expected percentage points such as +2pp");
+        refused(
+            folder.path(),
+            &["diff", "perf.data", "perf.data", &limit],
+            "expected 0 to 100 percentage points with one sign",
+        );
     }
     for option in ["--pid", "--tid", "--limit"] {
         refused(folder.path(), &["report", "perf.data", option, "abc"], "expected a whole number such as 1234");

@@ -11,6 +11,7 @@ mod frozen;
 mod history;
 mod hostile;
 mod lab;
+mod not_a_profile;
 mod off_cpu;
 mod perf;
 mod protoc;

@@ -34,7 +34,7 @@ fn what_cannot_be_used_is_said_in_one_line() {
     refused_in_one_line(&["report", "absent"], "absent: No such file");
     refused_in_one_line(
         &["report", "text"],
-        "expected a perf.data, SPT, pprof or .heatline file, found bytes 6e6f2070726f6669",
+        "expected a perf.data, SPT, pprof or .heatline file or a uftrace folder, found text that begins 'no profile';",
     );
     refused_in_one_line(&["report", "."], "no profile in this folder");
     refused_in_one_line(&["report", path, "--metric", "nonsense"], "this profile has: cpu-clock");

@@ -8,6 +8,7 @@ use crate::resolving::{self, Resolved, Unresolved};
 use crate::shared_calls::{self, SharedLines};
 use crate::sources::{SourcePaths, Sources};
 use crate::time_choice::TimeChoice;
+use crate::which_profile::{self, is_member, profile_at};
 use anyhow::{Context, anyhow};
 use heatline_annotate::{Addresses, FileId, Model};
 use heatline_profile::{
@@ -304,7 +305,10 @@ pub fn read_profile(path: &Path, options: &ReadOptions, monitor: &dyn LoadMonito
     } else {
         heatline_readers::read(Input::Stream(&mut file), options, &monitor)
     };
-    profile.with_context(name)
+    match profile {
+        Err(heatline_readers::ReadError::Unrecognised { .. }) if is_member(path) => Err(which_profile::member(path)),
+        profile => profile.with_context(name),
+    }
 }
 
 /// The names of kernel functions that were given, else those that uftrace copied into its directory.
@@ -348,43 +352,6 @@ fn note_newer(problems: &mut Problems, profile: &Profile, binaries: &[Option<Pat
     }
 }
 
-/// The profile that a path means: itself, or the newest profile in a folder that is none.
-///
-/// # Errors
-/// If there is nothing at the path, or no profile in the folder.
-pub fn profile_at(path: &Path) -> anyhow::Result<PathBuf> {
-    if path.as_os_str() == "-" || !path.is_dir() {
-        return Ok(path.to_owned());
-    }
-    let as_folder = heatline_readers::recognise_folder(&DiskFolder { root: path.to_owned() });
-    if let Ok(Some(_)) = as_folder {
-        return Ok(path.to_owned());
-    }
-    let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
-    let mut newest: Option<(std::time::SystemTime, PathBuf)> = None;
-    for entry in entries.flatten() {
-        let candidate = entry.path();
-        let Ok(modified) = entry.metadata().and_then(|m| m.modified()) else { continue };
-        if !is_profile(&candidate) {
-            continue;
-        }
-        // Of two made at one time (a fresh checkout), the first by name that is not an older copy.
-        let is_old = |path: &Path| path.extension().is_some_and(|extension| extension == "old");
-        let key = |time, path: &Path| (!is_old(path), time, std::cmp::Reverse(path.to_owned()));
-        if newest.as_ref().is_none_or(|(time, path)| key(modified, &candidate) > key(*time, path)) {
-            newest = Some((modified, candidate));
-        }
-    }
-    let (_, found) = newest.ok_or_else(|| match as_folder {
-        Err(error) => anyhow!(error).context(path.display().to_string()),
-        Ok(_) => anyhow!(
-            "{}: no profile in this folder; expected a perf.data, SPT, pprof or .heatline file, record one with 'perf record -g'",
-            path.display()
-        ),
-    })?;
-    Ok(found)
-}
-
 /// Whether something is a profile, by its content.
 pub fn is_profile(path: &Path) -> bool {
     if path.is_dir() {
@@ -400,8 +367,17 @@ pub fn is_profile(path: &Path) -> bool {
         && heatline_readers::recognise(&head).is_some()
 }
 
-fn is_folder_profile(path: &Path) -> bool {
-    heatline_readers::recognise_folder(&DiskFolder { root: path.to_owned() }).is_ok_and(|kind| kind.is_some())
+/// Whether a folder is a profile.
+pub fn is_folder_profile(path: &Path) -> bool {
+    recognise_folder(path).is_ok_and(|kind| kind.is_some())
+}
+
+/// What kind of profile a folder is.
+///
+/// # Errors
+/// If it cannot be looked into.
+pub fn recognise_folder(path: &Path) -> std::io::Result<Option<ProfileKind>> {
+    heatline_readers::recognise_folder(&DiskFolder { root: path.to_owned() })
 }
 
 /// An error of a member that does not exist stays plain: readers say which it is.

@@ -21,6 +21,7 @@ mod storage;
 mod symbol_path;
 mod time_choice;
 mod watch;
+mod which_profile;
 
 fn main() -> std::process::ExitCode {
     cli::run()

@@ -13,6 +13,7 @@ pub mod uftrace;
 
 mod input;
 mod time_filter;
+mod unknown;
 
 pub use input::{Binaries, BinaryBytes, Folder, Input, ReadSeek};
 pub use time_filter::TimeFilter;
@@ -46,11 +47,13 @@ pub struct ReadOptions {
 pub enum ReadError {
     /// No format that we know starts like this.
     #[error(
-        "not a profile: expected a perf.data, SPT, pprof or .heatline file, found {found}; check the path or record anew"
+        "not a profile: expected a perf.data, SPT, pprof or .heatline file or a uftrace folder, found {found}; {advice}"
     )]
     Unrecognised {
-        /// What the input starts with, for people.
+        /// What the input is or starts with, for people.
         found: String,
+        /// What to do, for people.
+        advice: &'static str,
     },
     /// The format is known, but there is no reader for it, or not for this way of giving it.
     #[error("a {} profile cannot be read from {given}", kind.name())]
@@ -132,6 +135,7 @@ fn read_any(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
             Some(ProfileKind::Uftrace) => Ok(uftrace::read_folder(folder, options, monitor)?),
             _ => Err(ReadError::Unrecognised {
                 found: "a folder without a perf.data member `data` or a uftrace member `info`".into(),
+                advice: "record with 'perf record -g ./prog'",
             }),
         },
     }
@@ -183,13 +187,11 @@ fn read_head<R: Read + ?Sized>(input: &mut R) -> io::Result<Vec<u8>> {
 fn refuse(kind: Option<ProfileKind>, head: &[u8], given: &'static str) -> ReadError {
     match kind {
         Some(kind) => ReadError::Unsupported { kind, given },
-        None if head.is_empty() => ReadError::Unrecognised { found: "an empty file".into() },
-        None => ReadError::Unrecognised { found: format!("bytes {}", hex(head.get(..8).unwrap_or(head))) },
+        None => {
+            let unknown = unknown::describe(head);
+            ReadError::Unrecognised { found: unknown.what, advice: unknown.advice }
+        }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -198,9 +200,9 @@ mod tests {
     use heatline_profile::Silent;
 
     #[test]
-    fn what_is_no_profile_is_named_by_its_bytes() {
+    fn what_is_no_profile_is_named() {
         let error = read(Input::Stream(&mut b"\x7fELF\x02\x01".as_slice()), &ReadOptions::default(), &Silent);
-        assert!(error.unwrap_err().to_string().contains("found bytes 7f454c460201;"));
+        assert!(error.unwrap_err().to_string().contains("found an ELF binary; that is a program"));
         let error = read(Input::Stream(&mut io::empty()), &ReadOptions::default(), &Silent);
         assert!(error.unwrap_err().to_string().contains("found an empty file;"));
     }

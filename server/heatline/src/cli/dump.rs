@@ -4,8 +4,9 @@ use super::dump_filter::DumpFilter;
 use super::options::{Format, cpu_list, number, raw_module};
 use super::progress::Bar;
 use super::selected::outside_of_time;
-use crate::load::{profile_at, read_profile};
+use crate::load::read_profile;
 use crate::time_choice::TimeChoice;
+use crate::which_profile::{choice_sentence, profile_at};
 use anyhow::{Context, bail};
 use clap::Args;
 use heatline_profile::{Profile, ProfileKind, Silent};
@@ -105,6 +106,9 @@ pub fn respell(mut arguments: Vec<std::ffi::OsString>) -> Vec<std::ffi::OsString
 /// Runs the command.
 pub fn run(args: DumpArgs) -> anyhow::Result<()> {
     let path = profile_at(&args.profile)?;
+    if let Some(choice) = choice_sentence(&args.profile) {
+        super::output::say(format_args!("{choice}"));
+    }
     if args.format == Format::Csv {
         bail!("--format csv: records of different kinds make no table; use json");
     }

@@ -2,11 +2,12 @@
 
 use super::output::say;
 use crate::binaries::SearchPaths;
-use crate::load::{LoadOptions, profile_at};
+use crate::load::LoadOptions;
 use crate::rust_source;
 use crate::settings::{self, Settings};
 use crate::sources::SourcePaths;
 use crate::time_choice::TimeChoice;
+use crate::which_profile::{choice_sentence, profile_at};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use heatline_annotate::Filter;
@@ -182,6 +183,11 @@ impl ProfileArgs {
     /// If there is none.
     pub fn inputs(&self) -> anyhow::Result<Vec<PathBuf>> {
         self.profiles.iter().map(|path| profile_at(path)).collect()
+    }
+
+    /// Of folders that were named and hold several profiles: which one is read.
+    pub fn choices(&self) -> Vec<String> {
+        self.profiles.iter().filter_map(|path| choice_sentence(path)).collect()
     }
 
     /// What `heatline.toml` says: that of the current folder, else that beside the first profile. What it holds that

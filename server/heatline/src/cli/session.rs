@@ -19,6 +19,8 @@ pub struct Session {
     pub table: Arc<CostTable>,
     /// The filters that were asked for.
     pub selected: Selected,
+    /// Of folders that were named: which of their profiles was taken.
+    pub choices: Vec<String>,
 }
 
 impl Session {
@@ -41,7 +43,7 @@ impl Session {
         let selection = Selection { metric, filter: args.filter(), inline: settings.inline && !args.reading.no_inline };
         let table = Arc::new(CostTable::new(loaded.model.clone(), selection));
         warn_of_nothing(args, &loaded, &table);
-        Ok(Session { loaded, table, selected: Selected::of(&args.reading) })
+        Ok(Session { loaded, table, selected: Selected::of(&args.reading), choices: args.choices() })
     }
 
     /// The annotations of the table.

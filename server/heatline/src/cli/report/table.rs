@@ -24,7 +24,9 @@ pub fn write(
             "calls are recorded branches into functions; their samples say how often they were taken, not for how long\n"
         )?;
     }
-    let mut headings = vec![">exclusive", ">inclusive", ">samples"];
+    // As in lenses: the inclusive ones where there are stacks.
+    let counted = if shown.iter().any(|row| row.row.inclusive.is_some()) { ">incl samples" } else { ">samples" };
+    let mut headings = vec![">exclusive", ">inclusive", counted];
     headings.extend(times::HEADINGS);
     let thread = if shown.iter().any(|row| row.row.is_process) { "process" } else { "thread" };
     headings.extend(["event", thread, "function", "source", "now", "module"]);
@@ -72,6 +74,9 @@ fn write_whole(out: &mut dyn Write, session: &Session, coverage: &Coverage) -> i
     let weight = amount(total.weight, profile.event(metric.event).unit);
     let (path, id) = (printable_path(&session.loaded.path), metric.id(profile));
     writeln!(out, "{path} · {} · {} · {weight}", printable(&id), extent(session))?;
+    for choice in &session.choices {
+        writeln!(out, "{}", printable(choice))?;
+    }
     if let Some(only) = session.selected.sentence(&session.table) {
         writeln!(out, "{}", printable(&only))?;
     }

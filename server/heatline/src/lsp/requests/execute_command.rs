@@ -6,6 +6,7 @@ use crate::load::{self, LoadMonitor, LoadOptions, Phase};
 use crate::lsp::keeper::Order;
 use crate::lsp::server::place;
 use crate::lsp::state::State;
+use crate::which_profile::profile_at;
 use heatline_annotate::Metric;
 use heatline_profile::Cancelled;
 use serde_json::Value;
@@ -93,7 +94,7 @@ fn readable(path: &Path) -> Result<PathBuf> {
     if is_other {
         return Err(failed(format!("{}: expected a file, found a pipe or a device", path.display())));
     }
-    let path = load::profile_at(path).map_err(|error| failed(format!("{error:#}")))?;
+    let path = profile_at(path).map_err(|error| failed(format!("{error:#}")))?;
     let begun = Begun::default();
     let options = LoadOptions { paths: vec![path.clone()], ..LoadOptions::default() };
     match load::load(&options, &begun) {
