@@ -159,6 +159,17 @@ fn a_call_by_pointer_is_on_the_only_line_that_makes_one() {
     let output = heatline(traced.folder.path(), &["annotate", "uftrace.data"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("calls spin(long) on lines 26, 27: 2 calls from all of them"), "{text}");
+    assert_eq!(text.matches("on the first line of twice(").count(), 1, "{text}");
+    // Their time is where the note says, and is told once.
+    let first = 1 + POINTERS.lines().position(|line| line.contains(" twice(")).unwrap() as u64;
+    let row = lines["rows"].as_array().unwrap().iter().find(|row| row["line"] == first).expect("the first line");
+    assert_eq!(row["elapsed"]["inclusive"]["ns"], elapsed("twice"));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("warning"), "{output:?}");
+    for (by, is_told) in [("line", true), ("function", false)] {
+        let output = heatline(traced.folder.path(), &["report", "uftrace.data", "--by", by]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(errors.contains("is on none of them, but on its own first line (2 times)"), is_told, "{errors}");
+    }
     // Of the two lines of `twice` nothing tells which made which call.
     let problem = &lines["problems"][0];
     assert_eq!((&problem["kind"], &problem["count"]), (&"ambiguous-call-lines".into(), &2.into()), "{lines}");

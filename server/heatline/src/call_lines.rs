@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+/// The kind of problem that calls may be from several lines.
+pub const AMBIGUOUS_LINES: &str = "ambiguous-call-lines";
+
 /// Calls of one function from another that has several lines with such calls: nobody knows which of them made which.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SharedCalls {
@@ -58,9 +61,9 @@ pub fn place(profile: &mut Profile, search: &SearchPaths, problems: &mut Problem
     let stats = calls_over(profile, &ambiguous.keys().copied().collect());
     let calls = stats.values().map(|stats| stats.calls).fold(0, u64::saturating_add);
     if calls > 0 {
-        let message = "calls of a function from several lines of one other cannot be told apart, as uftrace does not record where \
-                       calls are made; their time is not on those lines, but on the first of the calling function";
-        problems.add("ambiguous-call-lines", calls, None, message);
+        let message = "uftrace does not record which line makes a call: where a function calls another on several lines, \
+                       the inclusive time of those calls is on none of them, but on its own first line";
+        problems.add(AMBIGUOUS_LINES, calls, None, message);
     }
     place_calls(profile, &placing);
     let mut shared: Vec<SharedCalls> = ambiguous

@@ -59,7 +59,7 @@ fn note(calls: &SharedCalls) -> String {
     let SharedCalls { caller, callee, stats, .. } = calls;
     format!(
         "`{caller}` calls `{callee}` on lines {}: {} from all of them{average}. uftrace does not record which of them makes a \
-         call, so the time is on none",
+         call, so their inclusive time is on none, but on the first line of `{caller}`",
         lines.join(", "),
         number(stats.calls, "call")
     )
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(
             note(&calls),
             "`main` calls `work` on lines 12, 14: 3 calls from all of them, 500 ns on average. uftrace does not record which of \
-             them makes a call, so the time is on none"
+             them makes a call, so their inclusive time is on none, but on the first line of `main`"
         );
         // The longest hint an editor shows whole has 43 characters.
         let most = SharedCalls {

@@ -7,6 +7,7 @@ use super::placed::Placed;
 use super::report::{REST_OF_GAPS, write_heading};
 use super::session::Session;
 use crate::base_text::BaseText;
+use crate::call_lines::AMBIGUOUS_LINES;
 use crate::sources::is_newer;
 use anyhow::Context;
 use clap::Args;
@@ -79,7 +80,9 @@ struct LineJson {
 
 /// Runs the command.
 pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
-    let session = Session::open(&args.profile)?;
+    // Below each source it is said of which calls.
+    let told = (args.profile.format == Format::Table && !args.profile.coverage).then_some(AMBIGUOUS_LINES);
+    let session = Session::open(&args.profile, told)?;
     if args.profile.coverage {
         return super::report::print_coverage(&session, args.profile.format);
     }

@@ -61,7 +61,13 @@ pub fn printable_path(path: &Path) -> String {
 
 /// Says on standard error what was damaged.
 pub fn warn(problems: &Problems) {
-    problems.iter().for_each(|problem| say(format_args!("warning: {}", in_words(problem))));
+    warn_but(problems, None);
+}
+
+/// The same but for problems of a kind.
+pub fn warn_but(problems: &Problems, told_elsewhere: Option<&str>) {
+    let told = problems.iter().filter(|problem| Some(problem.kind) != told_elsewhere);
+    told.for_each(|problem| say(format_args!("warning: {}", in_words(problem))));
 }
 
 /// A problem with its place and how often it happened.

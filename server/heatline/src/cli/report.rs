@@ -9,6 +9,7 @@ mod times;
 use super::options::{Format, ProfileArgs};
 use super::output::{print, print_json};
 use super::session::Session;
+use crate::call_lines::AMBIGUOUS_LINES;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use heatline_annotate::{By, Call, Calls, CostTable, Metric, Party, Row, Selection};
@@ -74,7 +75,9 @@ struct ReportRow {
 
 /// Runs the command.
 pub fn run(args: ReportArgs) -> anyhow::Result<()> {
-    let session = Session::open(&args.profile)?;
+    // Only lines lack such times, not what they are in.
+    let told = (args.by != RowKind::Line && args.profile.format != Format::Json).then_some(AMBIGUOUS_LINES);
+    let session = Session::open(&args.profile, told)?;
     let profile = session.loaded.model.profile();
     if matches!(args.by, RowKind::Thread | RowKind::Process) && profile.threads.is_empty() {
         let by = if args.by == RowKind::Thread { "thread" } else { "process" };

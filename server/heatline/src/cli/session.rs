@@ -24,14 +24,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// Loads, and says on standard error what was damaged.
-    pub fn open(args: &ProfileArgs) -> anyhow::Result<Self> {
+    /// Loads, and says on standard error what was damaged, but for problems of the kind `told_elsewhere`.
+    pub fn open(args: &ProfileArgs, told_elsewhere: Option<&str>) -> anyhow::Result<Self> {
         let bar = Bar::new();
         let settings = args.settings();
         let loaded = load(&args.load_options(&settings)?, &bar);
         bar.finish();
         let loaded = Arc::new(loaded?);
-        output::warn(&loaded.problems);
+        output::warn_but(&loaded.problems, told_elsewhere);
         let profile = loaded.model.profile();
         refuse_impossible_filters(args, profile)?;
         let wished = settings.metric.as_deref().and_then(|name| Metric::find(profile, name));
