@@ -44,14 +44,21 @@ pub struct Found {
 }
 
 impl Found {
-    /// The same outcome for another module that is in the same image.
-    pub fn without_image(&self) -> Found {
+    fn without_image(&self) -> Found {
         let image = Err(self.image.as_ref().err().cloned().unwrap_or_default());
         Found { image, path: self.path.clone(), looked: self.looked.clone(), mismatch: self.mismatch.clone() }
     }
 }
 
 impl SearchPaths {
+    /// What would be found of the same module as others, if it is looked for in the same places: the same, without the
+    /// image.
+    pub fn as_found(&self, module: &Module, known: &Found) -> Option<Found> {
+        let places = self.candidates(module);
+        let same = if known.path.is_some() { places.starts_with(&known.looked) } else { places == known.looked };
+        same.then(|| known.without_image())
+    }
+
     /// Finds the image of a module: the first in the list that has the recorded identity.
     pub fn find(&self, module: &Module) -> Found {
         let refusal = match module.kind {

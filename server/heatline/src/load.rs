@@ -131,26 +131,39 @@ pub fn load(options: &LoadOptions, monitor: &dyn LoadMonitor) -> anyhow::Result<
     read.finish(resolved, monitor)
 }
 
-/// Loads two profiles at the same time, of which each may be several files. A binary that both hold is read once.
+/// Loads profiles together, of which each may be several files. A binary that several hold is read once.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_both(options: [&LoadOptions; 2], monitor: &dyn LoadMonitor) -> anyhow::Result<[Loaded; 2]> {
-    let [first, second] = both(options, |options| Read::new(options, monitor));
-    let read = [first?, second?];
-    let mut resolved = resolve(&read, monitor)?.into_iter();
-    let read = read.map(|read| (read, resolved.next().unwrap_or_default()));
-    let [first, second] = both(read, |(read, resolved)| read.finish(resolved, monitor));
-    Ok([first?, second?])
+pub fn load_together(options: Vec<&LoadOptions>, monitor: &dyn LoadMonitor) -> anyhow::Result<Vec<Loaded>> {
+    let read = in_twos(options, |options| Read::new(options, monitor))?;
+    let resolved = resolve(&read, monitor)?;
+    let read = read.into_iter().zip(resolved).collect();
+    in_twos(read, |(read, resolved)| read.finish(resolved, monitor))
 }
 
-/// Does work of two things at the same time.
-pub fn both<T: Send, R: Send>([first, second]: [T; 2], work: impl Fn(T) -> R + Sync) -> [R; 2] {
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| work(second));
-        let done = work(first);
-        [done, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
-    })
+/// Does something with all things, with two at the same time.
+///
+/// # Errors
+/// The first of what was done; what comes behind is not begun.
+pub fn in_twos<T: Send, R: Send>(
+    things: Vec<T>,
+    work: impl Fn(T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
+    let mut done = Vec::with_capacity(things.len());
+    let mut things = things.into_iter();
+    while let Some(first) = things.next() {
+        let Some(second) = things.next() else {
+            done.push(work(first)?);
+            break;
+        };
+        let (first, second) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| work(second));
+            (work(first), other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        done.extend([first?, second?]);
+    }
+    Ok(done)
 }
 
 fn resolve(read: &[Read<'_>], monitor: &dyn LoadMonitor) -> anyhow::Result<Vec<Resolved>> {

@@ -135,9 +135,8 @@ impl<'a> Resolving<'a> {
         for &(recording, number) in self.by_path.get(module.path.as_str()).into_iter().flatten() {
             let other = &self.recordings[recording].profile.modules[number];
             if self.answers[recording][number].is_none() && is_same(module, other) {
-                let known = jobs.iter().find(|job| job.recording == recording && !job.wanted.is_empty());
-                let job = self.job(recording, number, known.map(|job| &job.found));
-                jobs.push(job);
+                let known = jobs.iter().find(|job| !job.wanted.is_empty()).map(|job| &job.found);
+                jobs.push(self.job(recording, number, known));
             }
         }
         while let Some(first) = jobs.first() {
@@ -151,7 +150,7 @@ impl<'a> Resolving<'a> {
         Ok(())
     }
 
-    /// `known` is what was found of the same module of the same recording.
+    /// `known` is what was found of the same module, maybe of another recording.
     fn job(&self, recording: usize, number: usize, known: Option<&Found>) -> Job<'a> {
         let Unresolved { profile, addresses, search, .. } = self.recordings[recording];
         let (module, id) = (&profile.modules[number], ModuleId(number as u32));
@@ -163,7 +162,8 @@ impl<'a> Resolving<'a> {
         };
         let mut found = Found { image: Err("no samples".into()), path: None, looked: Vec::new(), mismatch: None };
         if !wanted.is_empty() {
-            found = known.map_or_else(|| search.find(module), Found::without_image);
+            let known = known.and_then(|known| search.as_found(module, known));
+            found = known.unwrap_or_else(|| search.find(module));
         }
         Job { recording, number, module, recorded, wanted, found }
     }

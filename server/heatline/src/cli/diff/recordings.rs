@@ -8,7 +8,7 @@ use crate::cli::options::{ProfileArgs, ReadingArgs};
 use crate::cli::output::{self, say};
 use crate::cli::progress::Bar;
 use crate::cli::session::{no_events, refuse_impossible_filters};
-use crate::load::{LoadOptions, Loaded, both, load, load_both};
+use crate::load::{LoadOptions, Loaded, in_twos, load, load_together};
 use crate::settings::Settings;
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
@@ -86,10 +86,17 @@ impl Wish {
         let options = LoadOptions { symbols_only, without_callers, ..args.load_options(&settings)? };
         Ok(Wish { args, settings, options, is_baseline })
     }
+
+    /// How many bytes its recordings have; of folders and pipes it is not known.
+    fn size(&self) -> u64 {
+        let size = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+        let sizes = self.args.profiles.iter().map(size);
+        sizes.map(|size| size.unwrap_or(LARGEST_BATCH)).fold(0, u64::saturating_add)
+    }
 }
 
 impl<T> Recordings<T> {
-    /// Reads all files, two at a time; `keep` makes what is kept of a table. Says on standard error what was damaged.
+    /// Reads all files; `keep` makes what is kept of a table. Says on standard error what was damaged.
     ///
     /// # Errors
     /// If a file cannot be used, or the metric that was named is none of the baseline's.
@@ -106,7 +113,7 @@ impl<T> Recordings<T> {
             Wish::new(args.for_file(path, number)?, number < files.baseline.len(), args.needs())
         };
         let wishes = paths.map(wish).collect::<anyhow::Result<Vec<Wish>>>()?;
-        let mut all = in_pairs(&wishes, &keep)?.into_iter();
+        let mut all = in_batches(&wishes, &keep)?.into_iter();
         let mut take = |count: usize| -> Vec<Recording<T>> { all.by_ref().take(count).collect() };
         let baseline = take(files.baseline.len());
         let columns = files.columns.iter().map(|column| take(column.len())).collect();
@@ -329,26 +336,43 @@ fn texts(loaded: &Loaded) -> BaseTexts {
     texts
 }
 
-/// Reads recordings two at a time: each reader has a thread ahead of it, and memory is bounded.
-fn in_pairs<T: Send>(
+/// Reads recordings a batch at a time, so that memory is bounded and what several hold in common is resolved once.
+fn in_batches<T: Send>(
     wishes: &[Wish],
     keep: &(impl Fn(&Loaded, &CostTable) -> T + Sync),
 ) -> anyhow::Result<Vec<Recording<T>>> {
     let mut all = Vec::with_capacity(wishes.len());
-    for pair in wishes.chunks(2) {
-        match pair {
-            [first, second] => {
-                let bar = Bar::new();
-                let loaded = load_both([&first.options, &second.options], &bar);
-                bar.finish();
-                let [one, two] = loaded?;
-                let kept = both([(first, one), (second, two)], |(wish, loaded)| Recording::new(wish, loaded, keep));
-                all.extend(kept.into_iter().collect::<anyhow::Result<Vec<_>>>()?);
-            }
-            _ => all.extend(pair.iter().map(|wish| Recording::read(wish, keep)).collect::<anyhow::Result<Vec<_>>>()?),
-        }
+    for batch in batches(wishes, Wish::size) {
+        let bar = Bar::new();
+        let loaded = load_together(batch.iter().map(|wish| &wish.options).collect(), &bar);
+        bar.finish();
+        let loaded = batch.iter().zip(loaded?).collect();
+        all.extend(in_twos(loaded, |(wish, loaded)| Recording::new(wish, loaded, keep))?);
     }
     Ok(all)
+}
+
+/// More bytes of recordings are not held at the same time, but for two recordings.
+const LARGEST_BATCH: u64 = 32 << 20;
+
+/// The most recordings of a batch.
+const MOST_OF_BATCH: usize = 128;
+
+/// Neighbours that are small enough to be held together; two at least.
+fn batches<T>(mut items: &[T], size: impl Fn(&T) -> u64) -> Vec<&[T]> {
+    let mut batches = Vec::new();
+    while !items.is_empty() {
+        let mut sum = 0u64;
+        let fits = |item: &&T| {
+            sum = sum.saturating_add(size(item));
+            sum <= LARGEST_BATCH
+        };
+        let fitting = items.iter().take(MOST_OF_BATCH).take_while(fits).count();
+        let (batch, rest) = items.split_at(fitting.max(2).min(items.len()));
+        batches.push(batch);
+        items = rest;
+    }
+    batches
 }
 
 /// What can be read in parts.
@@ -425,4 +449,20 @@ fn split_by_processor<T: Parts>(
 /// Says on standard error why numbers may not compare.
 pub fn warn(warnings: &[String]) {
     warnings.iter().for_each(|text| say(format_args!("warning: {text}")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_recordings_are_held_together_and_great_ones_two_at_a_time() {
+        let sizes = |sizes: &[u64]| batches(sizes, |size| *size).iter().map(|batch| batch.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(&[1 << 27, 1 << 27, 1 << 27]), [2, 1]);
+        assert_eq!(sizes(&[1 << 20; 300]), [32, 32, 32, 32, 32, 32, 32, 32, 32, 12]);
+        assert_eq!(sizes(&[10; 300]), [128, 128, 44]);
+        assert_eq!(sizes(&[10, 1 << 27, 10, 10]), [2, 2]);
+        assert_eq!(sizes(&[u64::MAX, 1]), [2]);
+        assert_eq!(sizes(&[]), [0; 0]);
+    }
 }
