@@ -100,8 +100,9 @@ fn read_any(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
     match input {
         Input::File(file) => {
             let head = read_head(file)?;
+            let kind = recognise(&head).or_else(|| frozen::recognise_archive(&head, file));
             file.rewind()?;
-            match recognise(&head) {
+            match kind {
                 Some(ProfileKind::PerfData) => Ok(perf_data::read_file(file, options, monitor)?),
                 Some(ProfileKind::Spt) => Ok(spt::read(Input::File(file), options, monitor)?),
                 Some(ProfileKind::Heatline) => frozen::read(file, monitor),
@@ -127,6 +128,10 @@ fn read_any(input: Input<'_>, options: &ReadOptions, monitor: &dyn Monitor) -> R
                     spe::read_raw(&mut head.as_slice().chain(stream), options, monitor)
                 }
                 Some(ProfileKind::Pprof) => pprof::read_stream(&mut head.as_slice().chain(stream), monitor),
+                None if frozen::is_archive(&head) => {
+                    let mut whole = frozen::in_memory(&mut head.as_slice().chain(stream))?;
+                    read_any(Input::File(&mut whole), options, monitor)
+                }
                 kind => Err(refuse(kind, &head, "a stream")),
             }
         }

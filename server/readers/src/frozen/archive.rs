@@ -78,6 +78,11 @@ fn grows_too_much(size: u64, compressed: u64) -> bool {
     size > SMALL && size / compressed.max(1) > MOST_GROWTH
 }
 
+/// Whether something is an archive with this member, whatever else is to be said of it.
+pub(super) fn has_member(input: &mut dyn ReadSeek, name: &str) -> bool {
+    ZipArchive::new(BufReader::new(input)).is_ok_and(|archive| archive.index_for_name(name).is_some())
+}
+
 /// Reads an archive.
 pub(super) struct Reader<'a> {
     archive: ZipArchive<BufReader<&'a mut dyn ReadSeek>>,
@@ -135,6 +140,8 @@ impl<'a> Reader<'a> {
 
 /// Whether a name stays below the folder that somebody may unpack the archive in, on any system.
 fn is_plain(name: &[u8]) -> bool {
+    // Folders are members, too, for some.
+    let name = name.strip_suffix(b"/").unwrap_or(name);
     let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-/+ ".contains(byte);
     !name.is_empty()
         && name.iter().all(is_allowed)
@@ -147,10 +154,11 @@ mod tests {
 
     #[test]
     fn names_that_leave_the_folder_are_not_plain() {
-        for name in ["heatline.json", "sources/12-main.c", "a.b/c"] {
+        for name in ["heatline.json", "sources/12-main.c", "a.b/c", "sources/"] {
             assert!(is_plain(name.as_bytes()), "{name}");
         }
-        for name in ["", "/etc/passwd", "../a", "a/../b", "a/./b", "C:\\a", "a\\b", "a//b", "a/", "nul\0"] {
+        for name in ["", "/etc/passwd", "../a", "a/../b", "a/./b", "C:\\a", "a\\b", "a//b", "a//", "/", "../", "nul\0"]
+        {
             assert!(!is_plain(name.as_bytes()), "{name}");
         }
     }

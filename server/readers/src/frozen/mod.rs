@@ -3,7 +3,8 @@
 //! A `.heatline` file is a zip archive of
 //!
 //! - `heatline.json`, the manifest: format, version, events with totals, modules with their identities, and for each
-//!   text of a source file its path, its SHA-256 and its member. It is the first member, which tells the format;
+//!   text of a source file its path, its SHA-256 and its member. It is the first member, which tells the format at
+//!   once; somebody may have packed the members anew in another order;
 //! - `tables`, everything of the [`Profile`] but those texts, in an encoding of our own: numbers in groups of seven
 //!   bits, counted lists in the order of the fields of [`Profile`], addresses and stacks as distances;
 //! - `sources/N-name`, the texts;
@@ -27,7 +28,7 @@ mod tables;
 use crate::ReadSeek;
 use archive::{Reader, Writer};
 use codec::Damage;
-use heatline_profile::{Monitor, Profile, Symbolization};
+use heatline_profile::{Monitor, Profile, ProfileKind, Symbolization};
 use manifest::{Manifest, Source};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
@@ -130,11 +131,20 @@ impl From<Damage> for FrozenError {
     }
 }
 
+/// Whether a file that starts with these bytes is an archive.
+pub(crate) fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04")
+}
+
+/// Whether a file is an archive that has the manifest anywhere, as one that somebody packed anew.
+pub(crate) fn recognise_archive(head: &[u8], input: &mut dyn ReadSeek) -> Option<ProfileKind> {
+    (is_archive(head) && archive::has_member(input, MANIFEST)).then_some(ProfileKind::Heatline)
+}
+
 /// Whether a file that starts with these bytes is a frozen profile: an archive whose first member is the manifest.
 pub fn recognise(head: &[u8]) -> bool {
     const LOCAL_HEADER: usize = 30;
-    head.starts_with(b"PK\x03\x04")
-        && head.get(LOCAL_HEADER..).is_some_and(|rest| rest.starts_with(MANIFEST.as_bytes()))
+    is_archive(head) && head.get(LOCAL_HEADER..).is_some_and(|rest| rest.starts_with(MANIFEST.as_bytes()))
 }
 
 /// The bytes of a frozen profile: the profile, and what its addresses were resolved to, with the texts of sources that
@@ -233,6 +243,11 @@ fn text_of(source: &Source, archive: &mut Reader<'_>) -> Result<Option<Arc<str>>
 /// # Errors
 /// As [`read`], and if it is too long for that.
 pub fn read_stream(input: &mut dyn Read, monitor: &dyn Monitor) -> Result<Profile, crate::ReadError> {
+    read(&mut in_memory(input)?, monitor)
+}
+
+/// A whole stream.
+pub(crate) fn in_memory(input: &mut dyn Read) -> Result<io::Cursor<Vec<u8>>, crate::ReadError> {
     let mut bytes = Vec::new();
     input.take(archive::MOST_BYTES + 1).read_to_end(&mut bytes)?;
     let found = bytes.len() as u64;
@@ -240,5 +255,5 @@ pub fn read_stream(input: &mut dyn Read, monitor: &dyn Monitor) -> Result<Profil
         let name = "standard input".into();
         return Err(FrozenError::TooLarge { name, limit: archive::MOST_BYTES, found }.into());
     }
-    read(&mut io::Cursor::new(bytes), monitor)
+    Ok(io::Cursor::new(bytes))
 }

@@ -1,8 +1,8 @@
 //! Archives that nobody froze: cut, changed, forged.
 
 use crate::{profile, read, symbolization};
-use heatline_profile::{Profile, ProfileKind, Symbolization};
-use heatline_readers::frozen;
+use heatline_profile::{Profile, ProfileKind, Silent, Symbolization};
+use heatline_readers::{Input, ReadOptions, frozen};
 use std::io::{Cursor, Read, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -121,7 +121,7 @@ fn no_tables_make_the_reader_panic() {
 fn a_missing_member_is_named() {
     refused_with(|all| drop(all.remove(1)), "no member tables");
     refused_with(|all| drop(all.remove(3)), "no member sources/0-main.c");
-    // Only the manifest at its beginning makes an archive a profile.
+    // The manifest makes an archive a profile.
     refused_with(|all| drop(all.remove(0)), "not a profile");
 }
 
@@ -142,6 +142,27 @@ fn names_that_lead_out_of_the_archive_are_refused() {
     for name in ["../../etc/passwd", "/etc/passwd", "C:\\boot.ini", "sources/../../x", "a\\..\\b"] {
         refused_with(|all| all.push((name.into(), b"x".to_vec())), "a member named");
     }
+}
+
+#[test]
+fn members_may_be_packed_anew_in_any_order() {
+    let whole = frozen_profile();
+    let mut members = members(&whole);
+    members.reverse();
+    let expected = format!("{:#?}", read(&whole).unwrap());
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let again = archive_by(&members, method);
+        assert_eq!(format!("{:#?}", read(&again).unwrap()), expected);
+        let stream = Input::Stream(&mut again.as_slice());
+        let streamed = heatline_readers::read(stream, &ReadOptions::default(), &Silent).unwrap();
+        assert_eq!(format!("{streamed:#?}"), expected);
+    }
+    // What makes a file suspect does so in any order.
+    let mut doubtful = members.clone();
+    doubtful.insert(0, ("../a".into(), Vec::new()));
+    refused(&archive(&doubtful), "\"../a\"");
+    members.retain(|(name, _)| name != "heatline.json");
+    refused(&archive(&members), "a zip archive that heatline freeze did not write");
 }
 
 #[test]
