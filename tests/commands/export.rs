@@ -87,7 +87,7 @@ fn refusals(lab: &Lab) {
         (&["--to", "pprof", "--metric", "cpu-clock"][..], "--metric"),
         (&["--to", "spt", "--comm", "first"], "--comm"),
         (&["--to", "firefox", "--metric", "none"], "no event none; this profile has: cpu-clock"),
-        (&["--to", "firefox", "--comm", "nobody"], "no sample is of such a thread"),
+        (&["--to", "firefox", "--comm", "nobody"], "there are app, first, second"),
     ] {
         let output = heatline(&lab.path(""), &[&["export", "perf.data", "-o", "none"], arguments].concat());
         let message = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -22,3 +22,4 @@ mod usage;
 #[path = "../../server/readers/tests/perf_data/writer.rs"]
 #[allow(dead_code)] // Writes more than is needed here.
 mod writer;
+mod written;

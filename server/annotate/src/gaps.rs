@@ -2,6 +2,7 @@
 
 use crate::model::Model;
 use crate::table::{Coverage, ModuleCoverage};
+use crate::text::counted;
 use heatline_profile::{AddressSpace, Module, ModuleKind, Percent, Weight};
 use heatline_symbols::Reason;
 
@@ -76,7 +77,7 @@ pub fn gaps(model: &Model, coverage: &Coverage, rest: &str) -> Vec<String> {
     let mut lines: Vec<String> =
         gaps.iter().take(MOST_MODULES).map(|(share, of)| sentence(model, *share, of)).collect();
     if let Some(more) = gaps.len().checked_sub(MOST_MODULES).filter(|more| *more > 0) {
-        lines.push(format!("… and of {more} more {}{rest}", if more == 1 { "module" } else { "modules" }));
+        lines.push(format!("… and of {}{rest}", counted(more as u64, "more module")));
     }
     lines
 }

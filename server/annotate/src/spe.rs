@@ -3,7 +3,7 @@
 use crate::metric::{Part, Statistic};
 use crate::model::ModelFrame;
 use crate::table::{Cost, CostTable};
-use crate::text::count;
+use crate::text::{count, counted};
 use heatline_profile::{
     Distribution, ModuleId, Percent, Ratio, SpeOperation, SpeOrigin, SpeSnoop, SpeSource, SpeStats, Weight, round,
 };
@@ -92,8 +92,10 @@ impl CostTable {
             SpeOrigin::Spe => "**Arm SPE**",
             SpeOrigin::Memory => "**memory accesses**",
         };
-        let mut text =
-            format!("{what}, {} records; operations are sampled, so there is no inclusive cost", count(stats.records));
+        let mut text = format!(
+            "{what}, {}; operations are sampled, so there is no inclusive cost",
+            counted(stats.records, "record")
+        );
         if self.model().profile.spe.as_ref().is_some_and(|table| table.recording.filtered) {
             text += "; shares are of the filtered operations";
         }

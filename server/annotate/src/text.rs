@@ -26,7 +26,12 @@ pub fn count(number: u64) -> String {
 
 /// `1 sample`, `1 234 samples`.
 pub fn samples(number: u64) -> String {
-    if number == 1 { "1 sample".into() } else { format!("{} samples", count(number)) }
+    counted(number, "sample")
+}
+
+/// A number of things: `1 row`, `1 234 rows`.
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// How many samples stand behind a cost; nothing where it was measured.

@@ -7,7 +7,7 @@
 use crate::metric::Metric;
 use crate::model::ModelFrame;
 use crate::table::{Cost, CostTable, Selection};
-use crate::text::{amount, count, duration};
+use crate::text::{amount, counted, duration};
 use crate::tree::{NONE, Pair};
 use heatline_profile::{CallStats, CallTable, CodeAddress, ModuleId, StackId, Tally, Unit, Weight};
 use std::sync::{Arc, OnceLock};
@@ -198,7 +198,7 @@ impl Times {
 
 /// `1 200 calls`.
 pub(crate) fn calls_text(calls: u64) -> String {
-    if calls == 1 { "1 call".into() } else { format!("{} calls", count(calls)) }
+    counted(calls, "call")
 }
 
 /// `1 200 calls, 350 ns on average, from 100 ns to 2 ms`.

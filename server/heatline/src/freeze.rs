@@ -10,11 +10,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The bytes of a frozen profile, and what could not be put into it.
+/// A frozen profile.
+pub struct Frozen {
+    /// The content of its file.
+    pub bytes: Vec<u8>,
+    /// How many texts of sources are in it.
+    pub texts: usize,
+    /// What could not be put into it.
+    pub left_out: Problems,
+}
+
+/// Freezes a profile.
 ///
 /// # Errors
 /// If it cannot be put together.
-pub fn freeze(loaded: &Loaded) -> anyhow::Result<(Vec<u8>, Problems)> {
+pub fn freeze(loaded: &Loaded) -> anyhow::Result<Frozen> {
     let mut symbolization = loaded.model.symbolization();
     let mut left_out = Problems::new();
     let mut room = frozen::MOST_TEXT;
@@ -40,7 +50,8 @@ pub fn freeze(loaded: &Loaded) -> anyhow::Result<(Vec<u8>, Problems)> {
         let message = format!("in the copy for pprof: {}", problem.message);
         left_out.add(problem.kind, problem.count, None, message);
     }
-    Ok((frozen::freeze(&profile, &symbolization)?, left_out))
+    let texts = symbolization.files.iter().filter(|file| file.text.is_some()).count();
+    Ok(Frozen { bytes: frozen::freeze(&profile, &symbolization)?, texts, left_out })
 }
 
 /// What went wrong with the recording and its binaries; what is of this machine stays here.

@@ -1,7 +1,7 @@
 //! Lines that may have made calls of which nobody recorded who made them: what an editor says there instead of a cost.
 
 use crate::call_lines::SharedCalls;
-use heatline_annotate::text::{count, duration};
+use heatline_annotate::text::{counted, duration};
 use heatline_annotate::{FileId, Model};
 use heatline_profile::{CallTable, Weight};
 use std::collections::{BTreeMap, HashMap};
@@ -49,7 +49,7 @@ pub fn lines(shared: &[SharedCalls], model: &Model, same_file: &[FileId]) -> Sha
 /// `3 calls here or on 1 other line`.
 fn hint(calls: &SharedCalls) -> String {
     let others = calls.lines.len().saturating_sub(1);
-    format!("{} here or on {}", number(calls.stats.calls, "call"), number(others as u64, "other line"))
+    format!("{} here or on {}", counted(calls.stats.calls, "call"), counted(others as u64, "other line"))
 }
 
 fn note(calls: &SharedCalls) -> String {
@@ -61,12 +61,8 @@ fn note(calls: &SharedCalls) -> String {
         "`{caller}` calls `{callee}` on lines {}: {} from all of them{average}. uftrace does not record which of them makes a \
          call, so their inclusive time is on none, but on the first line of `{caller}`",
         lines.join(", "),
-        number(stats.calls, "call")
+        counted(stats.calls, "call")
     )
-}
-
-fn number(number: u64, what: &str) -> String {
-    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -467,7 +467,8 @@ impl SpeRecording {
         if self.dropped_records > 0 {
             let all = self.records.saturating_add(self.dropped_records);
             let share = round(100.0 * self.dropped_records as f64 / all as f64);
-            parts.push(format!("{} records dropped ({share} %)", self.dropped_records));
+            let records = if self.dropped_records == 1 { "record" } else { "records" };
+            parts.push(format!("{} {records} dropped ({share} %)", self.dropped_records));
         }
         if self.bad_bytes > 0 {
             let share = round(100.0 * self.bad_bytes as f64 / self.bytes.max(1) as f64);

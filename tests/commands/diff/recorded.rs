@@ -213,7 +213,7 @@ fn parts_of_a_recording_hold_the_samples_that_perf_finds_there() {
     }
     let refused = heatline(&program, &["report", "perf.data", "--time", "10%/11"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("expected percents from 0 to 100"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the recording ends at 100 %"));
 }
 
 fn diff(folder: &Path, arguments: &[&str]) -> Value {

@@ -12,7 +12,7 @@ use crate::sources::is_newer;
 use anyhow::Context;
 use clap::Args;
 use heatline_annotate::placement::Placement;
-use heatline_annotate::text::{hint_mark, share};
+use heatline_annotate::text::{counted, hint_mark, share};
 use heatline_annotate::{Annotations, Cost, FileId, FileView, LineView, gaps};
 use heatline_profile::round;
 use serde::Serialize;
@@ -286,7 +286,8 @@ fn write_text(
         paint.file(out, session, (*id, view), &Source::of(placed, *id, view), args.context)?;
     }
     if files.len() > most {
-        writeln!(out, "… {} more files; --limit {} shows all, --source GLOB chooses", files.len() - most, files.len())?;
+        let more = counted((files.len() - most) as u64, "more file");
+        writeln!(out, "… {more}; --limit {} shows all, --source GLOB chooses", files.len())?;
     }
     if files.is_empty() {
         writeln!(out, "no source line has cost here; heatline report --coverage says why")?;
@@ -313,7 +314,10 @@ impl Paint {
         context: u32,
     ) -> io::Result<()> {
         let recorded = &session.loaded.model.file(id).path;
-        let shown = source.path.as_ref().map_or_else(|| printable(recorded).into_owned(), |path| printable_path(path));
+        let shown = source
+            .path
+            .as_ref()
+            .map_or_else(|| printable(&from_here(recorded)).into_owned(), |path| printable_path(path));
         let (bold, plain) = if self.colour { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         writeln!(out, "{bold}{shown}{plain}")?;
         let second = if self.inclusive { format!("{:>WIDTH$}  ", "inclusive") } else { String::new() };
@@ -343,7 +347,8 @@ impl Paint {
         let is_beyond = |line: &&PlacedLine<'_>| line.placement != Placement::Gone && line.now as usize > lines.len();
         let beyond = source.lines.iter().filter(is_beyond).count();
         if beyond > 0 {
-            writeln!(out, "  ({beyond} lines with cost lie past the end: this is not the text that was profiled)")?;
+            let beyond = counted(beyond as u64, "line");
+            writeln!(out, "  ({beyond} with cost past the end: this is not the text that was profiled)")?;
         }
         // Each of the lines has the same note.
         let shared = session.loaded.shared.get(&id).into_iter().flat_map(|lines| lines.values());

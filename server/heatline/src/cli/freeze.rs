@@ -6,6 +6,7 @@ use super::progress::Bar;
 use crate::load::load;
 use crate::{freeze, out_file};
 use clap::Args;
+use heatline_annotate::text::counted;
 use heatline_profile::ProfileKind;
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ The file is a zip archive: heatline.json says what is in it, profile.pb.gz opens
 pub struct FreezeArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// The file to write.
+    /// The file to write ("-": standard output).
     #[arg(short, long, value_name = "FILE.heatline")]
     output: PathBuf,
     /// Replace the file even if it is something else than a frozen profile.
@@ -28,18 +29,25 @@ pub struct FreezeArgs {
     force: bool,
 }
 
+/// Options of reading that choose what is shown, where nothing is.
+pub const MEANINGLESS: &[&str] =
+    &["metric", "comm", "dso", "symbol", "pid", "tid", "percentage", "no_inline", "limit", "coverage", "format"];
+
 /// Runs the command.
 pub fn run(args: FreezeArgs) -> anyhow::Result<()> {
     args.profile.refuse_views("freeze keeps all samples and metrics; choose them when the file is shown")?;
     out_file::refuse_input(&args.output, &args.profile.inputs()?)?;
+    args.profile.choices().iter().for_each(|choice| output::say(format_args!("{choice}")));
     let bar = Bar::new();
     let loaded = load(&args.profile.load_options(&args.profile.settings())?, &bar);
     bar.finish();
     let loaded = loaded?;
     output::warn(&loaded.problems);
-    let (bytes, left_out) = freeze::freeze(&loaded)?;
+    let frozen = freeze::freeze(&loaded)?;
     let is_frozen = |head: &[u8]| heatline_readers::recognise(head) == Some(ProfileKind::Heatline);
-    out_file::write(&args.output, &bytes, |head| args.force || is_frozen(head))?;
-    output::warn(&left_out);
+    let texts = counted(frozen.texts as u64, "source text");
+    let what = format!("{} and {texts}", output::samples_of(loaded.model.profile(), None));
+    output::write_file(&args.output, &frozen.bytes, |head| args.force || is_frozen(head), &what)?;
+    output::warn(&frozen.left_out);
     Ok(())
 }

@@ -17,7 +17,7 @@ mod selected;
 mod session;
 mod similar;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Exit status for wrong usage and for input that cannot be used at all.
@@ -74,7 +74,9 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse_from(dump::respell(std::env::args_os().collect())) {
+    let words = dump::respell(std::env::args_os().collect());
+    let parsed = command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             let help = !error.use_stderr();
@@ -102,6 +104,20 @@ pub fn run() -> ExitCode {
             ExitCode::from(UNUSABLE)
         }
     }
+}
+
+/// The command line, whose help names only options that mean something for their command. The others are refused with a
+/// reason.
+fn command() -> clap::Command {
+    let hide = |command: clap::Command, options: &[&'static str]| {
+        options.iter().fold(command, |command, option| command.mut_arg(option, |argument| argument.hide(true)))
+    };
+    let records = "Only the records of Arm SPE of this group, by its name as recorded";
+    Cli::command()
+        .mut_subcommand("freeze", |freeze| {
+            hide(freeze, freeze::MEANINGLESS).mut_arg("event", |event| event.help(records).long_help(records))
+        })
+        .mut_subcommand("export", |export| hide(export, export::MEANINGLESS))
 }
 
 fn done((): ()) -> ExitCode {

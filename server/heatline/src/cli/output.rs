@@ -1,8 +1,10 @@
 //! Writing: aligned tables, JSON and CSV, on standard output.
 
+use crate::out_file;
 use anyhow::Context;
 use heatline_annotate::Cost;
-use heatline_profile::{Problem, Problems};
+use heatline_annotate::text::{counted, extent, samples};
+use heatline_profile::{EventId, Problem, Problems, Profile, Tally};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -83,6 +85,54 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Re
     write(&mut out).and_then(|()| out.flush()).context("standard output")
 }
 
+/// Writes a file, or standard output for `-`, and says on one line what it holds.
+///
+/// # Errors
+/// If there is something else already, or writing fails.
+pub fn write_file(
+    path: &Path,
+    bytes: &[u8],
+    may_replace: impl FnOnce(&[u8]) -> bool,
+    what: &str,
+) -> anyhow::Result<()> {
+    let size = size(bytes.len());
+    if path.as_os_str() == "-" {
+        print(|out| out.write_all(bytes))?;
+        say(format_args!("standard output: {size}, {what}"));
+        return Ok(());
+    }
+    out_file::write(path, bytes, may_replace)?;
+    print(|out| writeln!(out, "{}: {size}, {}", printable_path(path), printable(what)))
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => counted(bytes as u64, "byte"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// So many events are named.
+const MOST_EVENTS: usize = 4;
+
+/// `1 320 samples of cpu-clock`: those of one event, or of all that have some.
+pub fn samples_of(profile: &Profile, event: Option<EventId>) -> String {
+    let sampled = (0..).map(EventId).zip(profile.totals()).filter(|(id, total)| match event {
+        Some(event) => *id == event,
+        None => total.samples > 0,
+    });
+    let sampled: Vec<(EventId, Tally)> = sampled.collect();
+    let names: Vec<&str> = sampled.iter().take(MOST_EVENTS).map(|(id, _)| profile.metric_id(*id)).collect();
+    let more = if sampled.len() > MOST_EVENTS { ", …" } else { "" };
+    let number = match sampled.as_slice() {
+        [(_, total)] => samples(total.samples),
+        _ if event.is_some() => samples(0),
+        _ => extent(profile),
+    };
+    if names.is_empty() { number } else { format!("{number} of {}{more}", names.join(", ")) }
+}
+
 /// One JSON document and a line end.
 pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
     print(|out| {
@@ -129,8 +179,20 @@ pub const NO_SYMBOL: &str = "[no symbol]";
 pub fn from_here(path: &str) -> String {
     let here = std::env::current_dir().ok();
     let below = here.as_ref().and_then(|here| Path::new(path).strip_prefix(here).ok());
-    below.map_or_else(|| path.to_owned(), |below| below.display().to_string())
+    below.map_or_else(|| short_rust(path), |below| below.display().to_string())
 }
+
+/// A path of Rust's own library without the commit it was built from.
+fn short_rust(path: &str) -> String {
+    let inside = path.strip_prefix("/rustc/").and_then(|rest| rest.split_once('/'));
+    match inside.filter(|(commit, _)| commit.len() >= SHORTEST_COMMIT) {
+        Some((_, inside)) => format!("/rustc/…/{inside}"),
+        None => path.to_owned(),
+    }
+}
+
+/// Shorter names of commits are left as they are.
+const SHORTEST_COMMIT: usize = 12;
 
 /// A table with aligned columns. Columns marked so are flushed right.
 #[derive(Debug)]
@@ -220,6 +282,18 @@ mod tests {
         let mut out = Vec::new();
         table.write(&mut out, false).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "  n  name\n  1  a\n100  long\n");
+    }
+
+    #[test]
+    fn paths_of_the_library_of_rust_are_short() {
+        let commit = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860";
+        assert_eq!(from_here(&format!("{commit}/library/core/src/hash.rs")), "/rustc/…/library/core/src/hash.rs");
+        assert_eq!(from_here("/rustc/own/src/main.rs"), "/rustc/own/src/main.rs");
+    }
+
+    #[test]
+    fn sizes_are_for_people() {
+        assert_eq!([0, 1, 999, 1_000, 12_345_678].map(size), ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "12.3 MB"]);
     }
 
     #[test]

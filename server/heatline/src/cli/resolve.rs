@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use heatline_profile::{AddressSpace, ModuleAddress, Silent, Svma};
 use heatline_symbols::{Frame, Function, Image, ImageKind, Resolution, SourceFile};
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Options of `heatline resolve`.
@@ -62,7 +62,7 @@ pub fn run(args: ResolveArgs) -> anyhow::Result<()> {
         None if image.kind() == ImageKind::Pe => AddressSpace::Rva,
         None => AddressSpace::Svma,
     };
-    let addresses = addresses(&args.addresses)?;
+    let addresses = addresses(&args.addresses, &args.binary)?;
     print(|out| {
         for batch in addresses.chunks(BATCH) {
             answer(out, &args, &image, &companions, space, batch)?;
@@ -72,26 +72,31 @@ pub fn run(args: ResolveArgs) -> anyhow::Result<()> {
 }
 
 /// The addresses as given, those of standard input in the place of `-`.
-fn addresses(texts: &[String]) -> anyhow::Result<Vec<u64>> {
+fn addresses(texts: &[String], binary: &Path) -> anyhow::Result<Vec<u64>> {
     let mut addresses = Vec::with_capacity(texts.len());
     for text in texts {
         if text != "-" {
-            addresses.push(parse(text)?);
+            addresses.push(parse(text, binary)?);
             continue;
         }
         for line in io::stdin().lock().lines() {
             let line = line.context("standard input")?;
             if !line.trim().is_empty() {
-                addresses.push(parse(line.trim())?);
+                addresses.push(parse(line.trim(), binary)?);
             }
         }
     }
     Ok(addresses)
 }
 
-fn parse(text: &str) -> anyhow::Result<u64> {
+fn parse(text: &str, binary: &Path) -> anyhow::Result<u64> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| anyhow!("{text}: expected a hexadecimal address such as 0x1139"))
+    u64::from_str_radix(digits, 16).map_err(|_| {
+        let binary = binary.display();
+        anyhow!(
+            "{text}: expected a hexadecimal address such as 0x1139; 'nm -C {binary} | grep {text}' tells the address of a function"
+        )
+    })
 }
 
 fn answer(

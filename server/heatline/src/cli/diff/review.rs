@@ -5,7 +5,7 @@ use super::values::{self, Cell};
 use crate::cli::output::printable;
 use crate::lsp::uri;
 use heatline_annotate::compare::{ComparedRow, Status, Verdict};
-use heatline_annotate::text::{UNTESTABLE, interval, points};
+use heatline_annotate::text::{UNTESTABLE, counted, interval, points};
 use heatline_annotate::{Delta, is_absolute, normalize};
 use heatline_profile::round;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
     if found.is_empty() {
         let why =
             if outcome.has(Verdict::Untestable) { UNTESTABLE } else { "all are within noise or below the threshold" };
-        return writeln!(out, "{} rows: {why}.", outcome.comparison.rows.len());
+        return writeln!(out, "{}: {why}.", counted(outcome.comparison.rows.len() as u64, "row"));
     }
     let (work, align) = if outcome.work.is_empty() { ("", "") } else { (" per unit of work |", "--:|") };
     writeln!(

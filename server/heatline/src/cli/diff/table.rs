@@ -7,6 +7,7 @@ use super::values::{self, Cell, Value};
 use crate::cli::output::{LONGEST_NAME, NO_SYMBOL, Table, colour, from_here};
 use heatline_annotate::compare::{ComparedRow, Pairing, Status};
 use heatline_annotate::short_name;
+use heatline_annotate::text::counted;
 use std::io::{self, Write};
 
 /// Writes the comparison for people.
@@ -29,7 +30,7 @@ pub fn write(out: &mut dyn Write, args: &DiffArgs, outcome: &Outcome) -> io::Res
         writeln!(out, "nothing to compare: no row has what the filters ask for")?;
     }
     if all > shown {
-        writeln!(out, "… {} more rows; --limit {all} shows all", all - shown)?;
+        writeln!(out, "… {}; --limit {all} shows all", counted((all - shown) as u64, "more row"))?;
     }
     failed(out, outcome)
 }

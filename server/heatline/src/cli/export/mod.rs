@@ -14,6 +14,7 @@ use frames::Frames;
 use heatline_profile::{Problems, ProfileKind};
 use heatline_readers::{pprof, spt};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Options of `heatline export`.
 #[derive(Args, Debug)]
@@ -30,7 +31,7 @@ pub struct ExportArgs {
     /// The format to write.
     #[arg(long, value_enum)]
     to: Target,
-    /// The file to write.
+    /// The file to write ("-": standard output).
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Replace the file even if it is no earlier export in this format. A profile that is read is never replaced.
@@ -51,6 +52,15 @@ enum Target {
 }
 
 impl Target {
+    fn name(self) -> &'static str {
+        match self {
+            Target::Pprof => "pprof",
+            Target::Speedscope => "speedscope",
+            Target::Firefox => "profiler.firefox.com",
+            Target::Spt => "MSVC",
+        }
+    }
+
     /// Whether a file that begins like this is in this format, and may be replaced by the next export.
     fn is_of(self, head: &[u8]) -> bool {
         match self {
@@ -62,32 +72,41 @@ impl Target {
     }
 }
 
+/// Options of reading that choose what is shown, where nothing is.
+pub const MEANINGLESS: &[&str] = &["dso", "symbol", "percentage", "limit", "coverage", "format"];
+
 /// Runs the command.
 pub fn run(args: ExportArgs) -> anyhow::Result<()> {
     refuse(&args)?;
     out_file::refuse_input(&args.output, &args.profile.inputs()?)?;
+    args.profile.choices().iter().for_each(|choice| output::say(format_args!("{choice}")));
     let bar = Bar::new();
     let loaded = load(&args.profile.load_options(&args.profile.settings())?, &bar);
     bar.finish();
     let loaded = loaded?;
     output::warn(&loaded.problems);
+    let mut shown = Arc::clone(loaded.model.profile());
+    let mut event = None;
     let (bytes, left_out) = if args.to == Target::Spt {
         let mut bytes = Vec::new();
         let left_out = spt::write_profile(loaded.model.profile(), &mut bytes)?;
         (bytes, left_out)
     } else {
         let frames = Frames::of(&loaded.model, &args.profile)?;
+        shown = Arc::clone(&frames.profile);
         match args.to {
             Target::Pprof => (pprof::write(&frames.profile, &frames.symbolization)?, pprof::left_out(&frames.profile)),
             Target::Speedscope => speedscope::write(&frames, &loaded.path)?,
             Target::Firefox => {
-                let event = frames::event(&frames, &args.profile, &loaded.path)?;
-                (firefox::write(&frames, event, &loaded.path)?, Problems::new())
+                let chosen = frames::event(&frames, &args.profile, &loaded.path)?;
+                event = Some(chosen);
+                (firefox::write(&frames, chosen, &loaded.path)?, Problems::new())
             }
             Target::Spt => (Vec::new(), Problems::new()),
         }
     };
-    out_file::write(&args.output, &bytes, |head| args.force || args.to.is_of(head))?;
+    let what = format!("{} for {}", output::samples_of(&shown, event), args.to.name());
+    output::write_file(&args.output, &bytes, |head| args.force || args.to.is_of(head), &what)?;
     output::warn(&left_out);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::{ReportRow, document, places, times};
 use crate::cli::output::{LONGEST_NAME, NO_SYMBOL, Table, colour, from_here, printable, printable_path};
 use crate::cli::session::Session;
-use heatline_annotate::text::{self, amount, count, coverage_sentence, recording, samples};
+use heatline_annotate::text::{self, amount, count, counted, coverage_sentence, recording, samples};
 use heatline_annotate::{Call, CallBasis, Cost, Coverage, Party, cut_stacks, gaps, short_name};
 use heatline_profile::{CallTable, EventId, Percent, ProfileKind, round};
 use heatline_readers::spt;
@@ -25,8 +25,8 @@ pub fn write(
         )?;
     }
     // As in lenses: the inclusive ones where there are stacks.
-    let counted = if shown.iter().any(|row| row.row.inclusive.is_some()) { ">incl samples" } else { ">samples" };
-    let mut headings = vec![">exclusive", ">inclusive", counted];
+    let of_samples = if shown.iter().any(|row| row.row.inclusive.is_some()) { ">incl samples" } else { ">samples" };
+    let mut headings = vec![">exclusive", ">inclusive", of_samples];
     headings.extend(times::HEADINGS);
     let thread = if shown.iter().any(|row| row.row.is_process) { "process" } else { "thread" };
     headings.extend(["event", thread, "function", "source", "now", "module"]);
@@ -45,7 +45,7 @@ pub fn write(
         writeln!(out, "nothing is selected: no sample or row has what the filters ask for")?;
     }
     if all > shown.len() {
-        writeln!(out, "… {} more rows; --limit {all} shows all", all - shown.len())?;
+        writeln!(out, "… {}; --limit {all} shows all", counted((all - shown.len()) as u64, "more row"))?;
     }
     for remark in remarks {
         writeln!(out, "{remark}")?;

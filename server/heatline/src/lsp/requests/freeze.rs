@@ -29,11 +29,11 @@ impl Freeze {
     /// With the message of the command line.
     pub fn write(self) -> Result<PathBuf, String> {
         let is_frozen = |head: &[u8]| heatline_readers::recognise(head) == Some(ProfileKind::Heatline);
-        let written = freeze::freeze(&self.loaded).and_then(|(bytes, left_out)| {
-            for problem in left_out.iter() {
+        let written = freeze::freeze(&self.loaded).and_then(|frozen| {
+            for problem in frozen.left_out.iter() {
                 tracing::warn!(count = problem.count, "{}", problem.message);
             }
-            out_file::write(&self.path, &bytes, is_frozen)
+            out_file::write(&self.path, &frozen.bytes, is_frozen)
         });
         written.map(|()| self.path).map_err(|error| format!("{error:#}"))
     }
