@@ -68,14 +68,26 @@ impl Repository {
     }
 
     fn record(&self, compiler: &[&str]) -> PathBuf {
-        let mut compile = Command::new(compiler[0]);
-        compile.args(&compiler[1..]).args(["-g", "-O1", "busy.c", "-o", "busy"]);
-        run(&self.path(""), &mut compile);
-        let mut record = perf();
-        record.args(["record", "-q", "-N", "-e", "cpu-clock", "-o", "perf.data", "./busy"]);
-        run(&self.path(""), &mut record);
-        self.path("perf.data")
+        record(&self.path(""), compiler)
     }
+}
+
+/// Builds `busy.c` of a folder and records it.
+fn record(folder: &Path, compiler: &[&str]) -> PathBuf {
+    let mut compile = Command::new(compiler[0]);
+    compile.args(&compiler[1..]).args(["-g", "-O1", "busy.c", "-o", "busy"]);
+    run(folder, &mut compile);
+    let mut record = perf();
+    record.args(["record", "-q", "-N", "-e", "cpu-clock", "-o", "perf.data", "./busy"]);
+    run(folder, &mut record);
+    folder.join("perf.data")
+}
+
+/// The same, and edits the text afterwards.
+fn recorded_and_edited(folder: &Path) -> PathBuf {
+    let profile = record(folder, &["gcc"]);
+    std::fs::write(folder.join("busy.c"), edited()).expect("a source");
+    profile
 }
 
 fn git(folder: &Path, date: &str, arguments: &[&str]) {
@@ -144,6 +156,72 @@ fn costs_stay_on_their_code_without_checksums() {
     check(&repository, &profile, BUSY, (HOT, "exact"));
     repository.git(AFTER, &["stash", "pop", "-q"]);
     check(&repository, &profile, &moved, (HOT + 1, "moved"));
+}
+
+/// A repository's sources may be elsewhere than its history.
+#[test]
+fn the_history_of_worktrees_and_submodules_is_found() {
+    let repository = Repository::new();
+    let origin = repository.path("");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let tree = elsewhere.path().join("tree");
+    repository.git(BEFORE, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let whole = elsewhere.path().join("whole");
+    std::fs::create_dir(&whole).unwrap();
+    git(&whole, BEFORE, &["init", "-q", "-b", "main"]);
+    let origin = origin.to_str().unwrap();
+    git(&whole, BEFORE, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin, "part"]);
+    // A folder that holds nothing but a bare history and its worktrees.
+    let hub = elsewhere.path().join("hub");
+    git(elsewhere.path(), BEFORE, &["clone", "-q", "--bare", origin, "hub/.bare"]);
+    std::fs::write(hub.join(".git"), "gitdir: ./.bare\n").unwrap();
+    git(&hub, BEFORE, &["worktree", "add", "-q", "here", "main"]);
+    for folder in [tree, whole.join("part"), hub.join("here")] {
+        let profile = recorded_and_edited(&folder);
+        let places = places(&profile, "busy.c");
+        assert_eq!(places.get(&HOT), Some(&(HOT + 2, "changed".to_owned())), "{}", folder.display());
+    }
+}
+
+#[test]
+fn a_history_that_cannot_be_read_is_told_with_its_reason() {
+    type Damage = fn(&Path);
+    let damages: [(Damage, &str); 4] = [
+        (|git| std::fs::remove_file(git.join("HEAD")).unwrap(), "its .git is no whole repository"),
+        (|git| std::fs::remove_dir_all(git.join("objects")).unwrap(), "its .git is no whole repository"),
+        (
+            |git| {
+                std::fs::remove_dir_all(git.join("objects")).unwrap();
+                std::fs::create_dir(git.join("objects")).unwrap();
+            },
+            "what is checked out is missing or damaged in it; git fsck says more",
+        ),
+        (
+            |git| {
+                std::fs::remove_dir_all(git).unwrap();
+                std::fs::write(git, "gitdir: ../nowhere\n").unwrap();
+            },
+            "its .git is no whole repository",
+        ),
+    ];
+    let repository = Repository::new();
+    let profile = recorded_and_edited(&repository.path(""));
+    let kept = tempfile::tempdir().expect("a folder");
+    run(kept.path(), Command::new("cp").arg("-a").arg(repository.path(".git")).arg("kept"));
+    for (damage, reason) in damages {
+        run(&repository.path(""), Command::new("rm").args(["-rf", ".git"]));
+        run(&repository.path(""), Command::new("cp").arg("-a").arg(kept.path().join("kept")).arg(".git"));
+        damage(&repository.path(".git"));
+        for arguments in
+            [&["report", "perf.data", "--by", "line"][..], &["diff", "perf.data", "perf.data", "--by", "line"]]
+        {
+            let output = heatline(&repository.path(""), arguments);
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            let expected = format!("the history cannot be read: {reason}\n");
+            assert!(output.status.success() && errors.matches(&expected).count() == 1, "{arguments:?}: {errors}");
+        }
+        assert_eq!(places(&profile, "busy.c")[&HOT].1, "unverified", "{reason}");
+    }
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn texts(loaded: &Loaded, left_out: &mut Problems) -> HashMap<FileId, Arc<str>> 
     let any_missing = (0..loaded.model.files().len() as u32).map(FileId).any(is_missing);
     if any_missing || found.files().any(|file| found.get(file).is_some_and(|base| is_doubtful(file, base))) {
         found.search(loaded, &HashMap::new(), &go_on);
+        found.unread().for_each(|why| left_out.add("unreadable-history", 1, None, why.to_owned()));
     }
     let mut files: Vec<FileId> = found.files().collect();
     files.sort_unstable();

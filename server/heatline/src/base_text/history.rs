@@ -83,19 +83,33 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that a folder is in, unless reading it might never end. Configuration is read from the repository
-    /// alone.
-    pub fn of(folder: &Path) -> Option<Self> {
+    /// The repository that a folder is in, if it is in one. Configuration is read from the repository alone.
+    ///
+    /// # Errors
+    /// Why the history cannot be read: reading it might never end, or it is damaged.
+    pub fn of(folder: &Path) -> Result<Option<Self>, String> {
+        let nearest = folder.ancestors().find(|above| above.join(".git").exists());
+        let unreadable =
+            |why: String| format!("{}: the history cannot be read: {why}", nearest.unwrap_or(folder).display());
         if !guard::may_be_opened(folder) {
-            tracing::warn!(folder = %folder.display(), "no history: its repository holds pipes, devices or too many files");
-            return None;
+            return Err(unreadable("it holds pipes, devices or too many files".into()));
         }
-        let (path, _) = gix::discover::upwards(folder).ok()?;
-        let repo = gix::open_opts(path.as_ref().to_owned(), gix::open::Options::isolated()).ok()?;
-        let mut repo = repo;
+        let path = match gix::discover::upwards(folder) {
+            Ok((path, _)) => path,
+            Err(_) if nearest.is_none() => return Ok(None),
+            Err(_) => return Err(unreadable("its .git is no whole repository".into())),
+        };
+        let repo = gix::open_opts(path.as_ref().to_owned(), gix::open::Options::isolated());
+        let mut repo = repo.map_err(|error| unreadable(error.to_string()))?;
         repo.object_cache_size_if_unset(CACHE);
-        let folder = repo.workdir()?.canonicalize().ok()?;
-        Some(Repository { repo, folder })
+        let Some(folder) = repo.workdir().and_then(|folder| folder.canonicalize().ok()) else { return Ok(None) };
+        if nearest.and_then(|nearest| nearest.canonicalize().ok()).is_some_and(|nearest| nearest != folder) {
+            return Err(unreadable("its .git is no whole repository".into()));
+        }
+        if !is_whole(&repo) {
+            return Err(unreadable("what is checked out is missing or damaged in it; git fsck says more".into()));
+        }
+        Ok(Some(Repository { repo, folder }))
     }
 
     /// Looks for the texts of files; one answer for each. Ends early when `cancelled` is set or time is up.
@@ -146,6 +160,12 @@ impl Repository {
             .chain(std::iter::once_with(move || walk(tips(&self.repo))).flatten())
             .filter(move |id| seen.insert(*id))
     }
+}
+
+/// Whether the commit that is checked out can be read. Before the first there is none.
+fn is_whole(repo: &gix::Repository) -> bool {
+    let is_unborn = || repo.head().is_ok_and(|head| head.is_unborn());
+    repo.head_id().map_or_else(|_| is_unborn(), |head| repo.find_commit(head).is_ok())
 }
 
 fn text_of(repo: &gix::Repository, id: ObjectId) -> Option<Vec<u8>> {

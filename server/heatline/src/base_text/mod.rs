@@ -86,9 +86,15 @@ impl BaseText {
 pub struct BaseTexts {
     texts: HashMap<FileId, BaseText>,
     renamed: HashMap<FileId, Renamed>,
+    unread: BTreeSet<String>,
 }
 
 impl BaseTexts {
+    /// Which histories could not be looked into, and why.
+    pub fn unread(&self) -> impl Iterator<Item = &str> {
+        self.unread.iter().map(String::as_str)
+    }
+
     /// The text of a file, by the number that stands for it.
     pub fn get(&self, file: FileId) -> Option<&BaseText> {
         self.texts.get(&file)
@@ -200,7 +206,7 @@ impl BaseTexts {
 
     fn search_history(&mut self, left: &[Costed], loaded: &Loaded, cancelled: &AtomicBool) -> HashMap<FileId, Found> {
         let mut all = HashMap::new();
-        for (repository, files) in in_repositories(left, loaded) {
+        for (repository, files) in in_repositories(left, loaded, &mut self.unread) {
             let wants: Vec<Want<'_>> = files.iter().map(|file| file.want(&repository.folder)).collect();
             let found = repository.search(&wants, cancelled);
             for (file, found) in files.iter().zip(found).filter_map(|(file, found)| Some((file, found?))) {
@@ -225,7 +231,7 @@ impl BaseTexts {
         });
         let numbers: HashSet<FileId> = lost.iter().map(|file| file.file).collect();
         let is_other = |path: &Path| loaded.sources.file_at(path).is_some_and(|file| !numbers.contains(&file));
-        for (repository, files) in in_repositories(&lost, loaded) {
+        for (repository, files) in in_repositories(&lost, loaded, &mut BTreeSet::new()) {
             let ask = |file: &&Costed| Lost {
                 names: file.names_before(&repository.folder, self.renamed(file.file)),
                 text: self.get(file.file).map(|base| base.text.clone()).unwrap_or_default(),
@@ -243,13 +249,22 @@ impl BaseTexts {
     }
 }
 
-/// The repositories that files may be in, with the files of each.
-fn in_repositories<'a>(files: &'a [Costed], loaded: &Loaded) -> Vec<(Repository, Vec<&'a Costed>)> {
+/// The repositories that files may be in, with the files of each. Adds which cannot be read, and why.
+fn in_repositories<'a>(
+    files: &'a [Costed],
+    loaded: &Loaded,
+    unread: &mut BTreeSet<String>,
+) -> Vec<(Repository, Vec<&'a Costed>)> {
     let mut repositories: Vec<(Repository, Vec<&Costed>)> = Vec::new();
     let mut outside: HashSet<PathBuf> = HashSet::new();
     for file in files {
         let found = file.folders(loaded.sources.roots()).into_iter().find_map(|folder| {
-            let at = if outside.contains(&folder) { None } else { known_or_new(&folder, &mut repositories) };
+            let known = if outside.contains(&folder) { Ok(None) } else { known_or_new(&folder, &mut repositories) };
+            let at = known.unwrap_or_else(|why| {
+                tracing::warn!("{why}");
+                unread.insert(why);
+                None
+            });
             if at.is_none() {
                 outside.insert(folder);
             }
@@ -262,17 +277,18 @@ fn in_repositories<'a>(files: &'a [Costed], loaded: &Loaded) -> Vec<(Repository,
     repositories
 }
 
-/// The position of the repository that a folder is in, opened if it was not yet.
-fn known_or_new<T: Default>(folder: &Path, repositories: &mut Vec<(Repository, T)>) -> Option<usize> {
-    let folder = folder.canonicalize().ok()?;
+/// The position of the repository that a folder is in, opened if it was not yet; or why it cannot be.
+fn known_or_new<T: Default>(folder: &Path, repositories: &mut Vec<(Repository, T)>) -> Result<Option<usize>, String> {
+    let Ok(folder) = folder.canonicalize() else { return Ok(None) };
     let is_nested = |known: &Path| folder.ancestors().take_while(|a| *a != known).any(|a| a.join(".git").exists());
     if let Some(at) =
         repositories.iter().position(|(known, _)| folder.starts_with(&known.folder) && !is_nested(&known.folder))
     {
-        return Some(at);
+        return Ok(Some(at));
     }
-    repositories.push((Repository::of(&folder)?, T::default()));
-    Some(repositories.len() - 1)
+    let Some(repository) = Repository::of(&folder)? else { return Ok(None) };
+    repositories.push((repository, T::default()));
+    Ok(Some(repositories.len() - 1))
 }
 
 fn seconds(time: SystemTime) -> Option<i64> {

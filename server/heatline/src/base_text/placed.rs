@@ -53,6 +53,12 @@ impl Bases {
         any.then(|| bases.placed())
     }
 
+    /// With what a search finds, and why it could not look where it should. Takes long.
+    pub fn after_search(mut self, cancelled: &AtomicBool) -> Self {
+        let any = self.texts.search(&self.loaded, &HashMap::new(), cancelled);
+        if any { self.placed() } else { self }
+    }
+
     /// With files that were renamed since; `None` if all are where they were said to be. Takes long.
     pub fn with_renames(&self, cancelled: &AtomicBool) -> Option<Self> {
         let mut bases = self.clone();

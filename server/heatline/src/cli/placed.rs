@@ -1,10 +1,10 @@
 //! Where lines are today, for the commands that show them.
 
+use super::output::say;
 use super::session::Session;
 use crate::base_text::{BaseText, Bases};
 use heatline_annotate::FileId;
 use heatline_annotate::placement::Placement;
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +18,9 @@ impl Placed {
     /// Finds the texts that the profile was built from and compares them with the files here.
     pub fn of(session: &Session) -> Self {
         let never = AtomicBool::new(false);
-        let bases = Bases::at_hand(Arc::clone(&session.loaded), &never);
-        let searched = bases.searched(&HashMap::new(), &never);
-        Placed { bases: searched.unwrap_or(bases) }
+        let bases = Bases::at_hand(Arc::clone(&session.loaded), &never).after_search(&never);
+        bases.texts.unread().for_each(|why| say(format_args!("warning: {why}")));
+        Placed { bases }
     }
 
     /// Where a line is and how sure that is. Without a file here, what is shown is the text that was profiled, if it is

@@ -17,7 +17,7 @@ use heatline_profile::{EventId, Problems, Profile, ProfileKind, Sampling};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One recording: what it is, and what is kept of each of its metrics.
 pub struct Recording<T> {
@@ -309,12 +309,13 @@ impl Facts {
 /// As [`Recordings::read`].
 pub fn ledgers(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledger>> {
     let measure = if args.inclusive { Measure::Inclusive } else { Measure::Exclusive };
-    let changed = Mutex::new(BTreeSet::new());
+    let (changed, unread) = (Mutex::new(BTreeSet::new()), Mutex::new(BTreeSet::new()));
     let recordings = Recordings::read(args, files, |loaded, table| {
         if args.sort.is_empty() {
             let texts = if args.by == Kind::Line { texts(loaded) } else { BaseTexts::default() };
+            lock(&unread).extend(texts.unread().map(str::to_owned));
             if !files.baseline.contains(&loaded.path) {
-                changed.lock().unwrap_or_else(PoisonError::into_inner).extend(texts.changed(loaded));
+                lock(&changed).extend(texts.changed(loaded));
             }
             let text_of = |file| texts.verified(loaded, file);
             Ledger::of(table, args.by.by(), measure, &text_of)
@@ -322,7 +323,13 @@ pub fn ledgers(args: &DiffArgs, files: &Files) -> anyhow::Result<Recordings<Ledg
             Ledger::by_keys(table, &args.sort, "")
         }
     })?;
-    Ok(Recordings { changed: changed.into_inner().unwrap_or_else(PoisonError::into_inner), ..recordings })
+    warn(&lock(&unread).iter().cloned().collect::<Vec<_>>());
+    let changed = std::mem::take(&mut *lock(&changed));
+    Ok(Recordings { changed, ..recordings })
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// No machine has processors beyond this number.
