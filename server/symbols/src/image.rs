@@ -209,9 +209,9 @@ impl Image {
         if is_code.contains(&true) {
             if missing.is_none() {
                 let debug = self.separate.debug.as_ref().unwrap_or(&self.file);
-                let sections = Sections::read(debug, &mut builder.problems);
+                let sections = Sections::find(debug, &mut builder.problems);
                 let supplementary = self.separate.supplementary.as_ref();
-                let supplementary = supplementary.map(|file| Sections::read(file, &mut builder.problems));
+                let supplementary = supplementary.map(|file| Sections::find(file, &mut builder.problems));
                 let input = dwarf::Input {
                     sections: &sections,
                     supplementary: supplementary.as_ref(),
@@ -219,8 +219,6 @@ impl Image {
                     locate,
                 };
                 dwarf::resolve(&input, &different, &mut builder, monitor)?;
-                // Giving so much memory back takes a while, which nobody has to wait for.
-                rayon::spawn(move || drop(sections));
             } else if !matches!(self.pdb, PdbLink::None) {
                 missing = self.resolve_by_pdb(&different, &is_code, &mut builder, monitor)?;
             }

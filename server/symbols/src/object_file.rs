@@ -4,7 +4,7 @@
 //! vector of its own, and decompressed where the section says so.
 
 use crate::pdb::{self, Pdb};
-use crate::storage::read_part;
+use crate::storage::{Source, read_part};
 use crate::{Storage, SymbolError};
 use heatline_profile::{BuildId, Identity, PdbId};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
@@ -200,6 +200,26 @@ impl ObjectFile {
             }
         };
         unpack(&stored, format, size)
+    }
+
+    /// Where the content of the section of that name is; nowhere where there is none. What is packed is unpacked now,
+    /// anything else is read when it is looked at.
+    ///
+    /// # Errors
+    /// As [`ObjectFile::content`].
+    pub fn source_of(&self, name: &str) -> io::Result<Source> {
+        let Some(section) = self.section(name).filter(|section| section.kind != SectionKind::NoBits) else {
+            return Ok(Source::empty());
+        };
+        if section.compression != Compression::None {
+            return Ok(Source::Whole(Arc::new(self.content(section)?)));
+        }
+        let end = section.offset.checked_add(section.stored);
+        if end.is_none_or(|end| end > self.storage.len()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let size = usize::try_from(section.stored).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        Ok(Source::Stored { storage: self.storage.clone(), offset: section.offset, size })
     }
 
     /// The content of the section of that name; empty where there is none.

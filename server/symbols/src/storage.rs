@@ -112,3 +112,18 @@ pub(crate) fn read_part(storage: &dyn Storage, offset: u64, size: u64) -> io::Re
     storage.read_at(offset, &mut bytes)?;
     Ok(bytes)
 }
+
+/// Where the content of a section is. Copies share it.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// It had to be unpacked.
+    Whole(Arc<Vec<u8>>),
+    /// A part of a file.
+    Stored { storage: Arc<dyn Storage>, offset: u64, size: usize },
+}
+
+impl Source {
+    pub fn empty() -> Source {
+        Source::Whole(Arc::default())
+    }
+}

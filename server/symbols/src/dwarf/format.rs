@@ -1,20 +1,25 @@
 //! The names of the crate `gimli` that this folder uses, and how its types are instantiated. The one door to it.
 
+use super::section::{Part, Section as Bytes};
 use crate::object_file::ObjectFile;
+use crate::storage::Source;
 use gimli::{
-    DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfPackage, DwarfPackageSections,
-    DwarfSections, EndianSlice, RunTimeEndian, SectionId, UnitHeader,
+    DebugAbbrev, DebugAbbrevOffset, DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase,
+    DwarfPackage, DwarfPackageSections, DwarfSections, SectionId,
 };
 use heatline_profile::Problems;
 use rayon::prelude::*;
+use std::convert::Infallible;
+use std::sync::Arc;
 
 pub(super) use gimli::{
-    Abbreviation, AttributeSpecification, AttributeValue, DebugInfoOffset, DebugLineOffset, DwoId, Error, LineRow,
-    Reader, Section, UnitOffset, UnitType, constants,
+    Abbreviation, Abbreviations, AttributeSpecification, AttributeValue, DebugInfoOffset, DebugLineOffset, DwoId,
+    EndianSlice, Error, LineRow, Reader, ReaderOffsetId, RunTimeEndian, Section, UnitHeader, UnitOffset, UnitType,
+    constants,
 };
 
 /// Part of a section, with its byte order.
-pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+pub(super) type Slice<'a> = Part<'a>;
 pub(super) type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
 pub(super) type Unit<'a> = gimli::Unit<Slice<'a>>;
 pub(super) type Value<'a> = AttributeValue<Slice<'a>>;
@@ -22,12 +27,6 @@ pub(super) type Entries<'a, 'u> = gimli::EntriesRaw<'u, Slice<'a>>;
 pub(super) type LineProgram<'a> = gimli::IncompleteLineProgram<Slice<'a>>;
 pub(super) type LineHeader<'a> = gimli::LineProgramHeader<Slice<'a>>;
 pub(super) type FileEntry<'a> = gimli::FileEntry<Slice<'a>>;
-
-/// The content of the sections that resolving needs, kept as long as it lasts.
-pub(crate) struct Sections {
-    sections: DwarfSections<Vec<u8>>,
-    endian: RunTimeEndian,
-}
 
 /// What functions, lines and inlined frames are made from. Locations of variables, for one, are not needed.
 const NEEDED: [SectionId; 9] = [
@@ -42,54 +41,76 @@ const NEEDED: [SectionId; 9] = [
     SectionId::DebugAbbrev,
 ];
 
+/// Where the sections are that resolving needs.
+pub(crate) struct Sections {
+    sources: Vec<(SectionId, Source)>,
+    endian: RunTimeEndian,
+}
+
+/// The sections themselves, with what was read of them; given back with all that when dropped.
+pub(super) struct OpenSections(DwarfSections<Bytes>);
+
 impl Sections {
-    /// Reads and unpacks them, several at a time. One that cannot be read is empty, and a problem.
-    pub fn read(file: &ObjectFile, problems: &mut Problems) -> Sections {
-        let read = |id: SectionId| {
+    /// Finds them, and unpacks those that are packed, several at a time. One that cannot be read is empty, and a
+    /// problem.
+    pub fn find(file: &ObjectFile, problems: &mut Problems) -> Sections {
+        let find = |id: SectionId| {
             let mut problems = Problems::new();
-            (section(file, id.name(), &mut problems), problems)
+            (id, source(file, id.name(), &mut problems), problems)
         };
-        // The long ones first, so that the last one read is short.
-        let mut content: Vec<(Vec<u8>, Problems)> = NEEDED.into_par_iter().with_max_len(1).map(read).collect();
-        content.iter().for_each(|(_, found)| problems.append(found));
-        let load = |id: SectionId| {
-            let place = NEEDED.iter().position(|needed| *needed == id).and_then(|place| content.get_mut(place));
-            Ok::<_, std::convert::Infallible>(place.map(|(content, _)| std::mem::take(content)).unwrap_or_default())
-        };
-        let Ok(sections) = DwarfSections::load(load);
-        Sections { sections, endian: endian(file) }
+        let found: Vec<_> = NEEDED.into_par_iter().with_max_len(1).map(find).collect();
+        found.iter().for_each(|(.., found)| problems.append(found));
+        Sections { sources: found.into_iter().map(|(id, source, _)| (id, source)).collect(), endian: endian(file) }
     }
 
     /// Those of a `.dwo` file.
-    pub(super) fn read_split(file: &ObjectFile, problems: &mut Problems) -> Sections {
-        let Ok(sections) =
-            DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(split_section(file, id, problems)));
-        Sections { sections, endian: endian(file) }
+    pub(super) fn find_split(file: &ObjectFile, problems: &mut Problems) -> Sections {
+        let find = |id: SectionId| Some((id, source(file, id.dwo_name()?, problems)));
+        Sections { sources: NEEDED.into_iter().filter_map(find).collect(), endian: endian(file) }
     }
 
+    /// Opens them; nothing is read yet.
+    pub(super) fn open(&self) -> OpenSections {
+        let load = |wanted: SectionId| {
+            let source = self.sources.iter().find(|(id, _)| *id == wanted).map(|(_, source)| source.clone());
+            Ok::<_, Infallible>(Bytes::new(source.unwrap_or_else(Source::empty), self.endian))
+        };
+        let Ok(sections) = DwarfSections::load(load);
+        OpenSections(sections)
+    }
+}
+
+impl OpenSections {
     /// As a file of split units, whose skeletons are in `parent`.
-    pub(super) fn borrow_split<'a>(&'a self, parent: &Dwarf<'a>) -> Dwarf<'a> {
+    pub fn borrow_split<'a>(&'a self, parent: &Dwarf<'a>) -> Dwarf<'a> {
         let mut dwarf = self.borrow();
         dwarf.make_dwo(parent);
         dwarf
     }
 
-    pub(super) fn borrow(&self) -> Dwarf<'_> {
-        self.sections.borrow(|section| EndianSlice::new(section, self.endian))
+    pub fn borrow(&self) -> Dwarf<'_> {
+        self.0.borrow(Bytes::part)
     }
 }
 
 /// The content of a `.dwp` file: the split units of a whole binary, with an index by their ids.
 pub(super) struct PackageSections {
-    sections: DwarfPackageSections<Vec<u8>>,
-    endian: RunTimeEndian,
+    sections: DwarfPackageSections<Bytes>,
+    /// What stands in for a section that is not there.
+    nothing: Bytes,
 }
 
 impl PackageSections {
-    /// Reads and unpacks them, as [`Sections::read`] does.
-    pub fn read(file: &ObjectFile, problems: &mut Problems) -> PackageSections {
-        let load = |id: SectionId| Ok::<_, Error>(split_section(file, id, problems));
-        PackageSections { sections: DwarfPackageSections::load(load).unwrap_or_default(), endian: endian(file) }
+    /// Finds and unpacks them, as [`Sections::find`] does.
+    pub fn find(file: &ObjectFile, problems: &mut Problems) -> Option<PackageSections> {
+        let load = |id: SectionId| {
+            let needed = NEEDED.contains(&id) || matches!(id, SectionId::DebugCuIndex | SectionId::DebugTuIndex);
+            let name = id.dwo_name().filter(|_| needed);
+            let source = name.map_or_else(Source::empty, |name| source(file, name, problems));
+            Ok::<_, Error>(Bytes::new(source, endian(file)))
+        };
+        let sections = DwarfPackageSections::load(load).ok()?;
+        Some(PackageSections { sections, nothing: Bytes::new(Source::empty(), endian(file)) })
     }
 
     /// Whether the index names the unit.
@@ -103,39 +124,60 @@ impl PackageSections {
     }
 
     fn open(&self) -> Option<DwarfPackage<Slice<'_>>> {
-        let slice = |section| EndianSlice::new(section, self.endian);
-        self.sections.borrow(|section: &Vec<u8>| slice(section), slice(&[])).ok()
+        self.sections.borrow(Bytes::part, self.nothing.part()).ok()
     }
 }
 
-/// The content of a section; one that cannot be read is empty, and a problem.
-fn section(file: &ObjectFile, name: &str, problems: &mut Problems) -> Vec<u8> {
-    file.content_of(name).unwrap_or_else(|e| {
+/// Where a section is; one that cannot be read is empty, and a problem.
+fn source(file: &ObjectFile, name: &str, problems: &mut Problems) -> Source {
+    file.source_of(name).unwrap_or_else(|e| {
         problems.add("debug-section", 1, None, format!("section {name} cannot be read: {e}"));
-        Vec::new()
+        Source::empty()
     })
-}
-
-fn split_section(file: &ObjectFile, id: SectionId, problems: &mut Problems) -> Vec<u8> {
-    let needed = NEEDED.contains(&id) || matches!(id, SectionId::DebugCuIndex | SectionId::DebugTuIndex);
-    let name = id.dwo_name().filter(|_| needed);
-    name.map_or_else(Vec::new, |name| section(file, name, problems))
 }
 
 fn endian(file: &ObjectFile) -> RunTimeEndian {
     if file.big_endian { RunTimeEndian::Big } else { RunTimeEndian::Little }
 }
 
-/// The bytes of a slice as long as the section lives.
-pub(super) fn bytes<'a>(slice: &Slice<'a>) -> &'a [u8] {
-    slice.slice()
+/// The bytes of a text as long as the section lives.
+pub(super) fn bytes<'a>(text: &Slice<'a>) -> &'a [u8] {
+    text.text()
+}
+
+/// The abbreviation of a unit's root alone, where it is the first of its table, as compilers have it. Most units of a
+/// program hold no wanted address and need no more.
+pub(super) fn root_abbreviation(dwarf: &Dwarf<'_>, header: &UnitHeader<Slice<'_>>) -> Result<Abbreviations, Error> {
+    let mut table = *dwarf.debug_abbrev.reader();
+    table.skip(header.debug_abbrev_offset().0)?;
+    let mut rest = table;
+    let (_code, _tag, _children) = (rest.read_uleb128()?, rest.read_uleb128()?, rest.read_u8()?);
+    loop {
+        let (name, form) = (rest.read_uleb128()?, rest.read_uleb128_u16()?);
+        if constants::DwForm(form) == constants::DW_FORM_implicit_const {
+            rest.read_sleb128()?;
+        }
+        if (name, form) == (0, 0) {
+            break;
+        }
+    }
+    let mut alone = vec![0; table.len() - rest.len() + 1];
+    if let Some((_terminator, entry)) = alone.split_last_mut() {
+        table.read_slice(entry)?;
+    }
+    DebugAbbrev::from(EndianSlice::new(&alone, dwarf.debug_abbrev.reader().endian()))
+        .abbreviations(DebugAbbrevOffset(0))
 }
 
 /// A unit before its root is read.
-pub(super) fn default_bases<'a>(dwarf: &Dwarf<'a>, header: UnitHeader<Slice<'a>>) -> Result<Unit<'a>, Error> {
+pub(super) fn default_bases<'a>(
+    dwarf: &Dwarf<'a>,
+    header: UnitHeader<Slice<'a>>,
+    abbreviations: Arc<Abbreviations>,
+) -> Unit<'a> {
     let (encoding, file) = (header.encoding(), dwarf.file_type);
-    Ok(Unit {
-        abbreviations: dwarf.abbreviations(&header)?,
+    Unit {
+        abbreviations,
         name: None,
         comp_dir: None,
         low_pc: 0,
@@ -146,7 +188,7 @@ pub(super) fn default_bases<'a>(dwarf: &Dwarf<'a>, header: UnitHeader<Slice<'a>>
         line_program: None,
         dwo_id: None,
         header,
-    })
+    }
 }
 
 /// The line program of a unit; its header is parsed, its rows are not.

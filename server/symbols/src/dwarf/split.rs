@@ -2,32 +2,49 @@
 //! hold the entries. DWARF 5 section 7.3, and the GNU extension of version 4 that it grew from.
 
 use super::Job;
-use super::format::{DwoId, PackageSections, Sections, bytes};
-use super::names::Origin;
+use super::format::{DwoId, OpenSections, PackageSections, Sections, bytes};
 use super::units::{UnitRoot, Units};
-use crate::code::Code;
 use crate::object_file::ObjectFile;
 use crate::{DebugFile, Locate};
 use heatline_profile::Problems;
+use std::cell::OnceCell;
 
-/// The content of what was found, kept as long as the look-up lasts.
+/// The package of a binary, looked for when the first skeleton is met.
 #[derive(Default)]
-pub(super) struct SplitFiles {
-    package: Option<PackageSections>,
-    /// Per job.
-    files: Vec<Option<Sections>>,
+pub(super) struct Package(OnceCell<Option<PackageSections>>);
+
+impl Package {
+    fn get(&self, locate: &dyn Locate, problems: &mut Problems) -> Option<&PackageSections> {
+        let find = || {
+            let file = locate.locate(&DebugFile::Package).and_then(|storage| ObjectFile::open(storage).ok());
+            file.and_then(|file| PackageSections::find(&file, problems))
+        };
+        self.0.get_or_init(find).as_ref()
+    }
 }
 
-impl SplitFiles {
+/// The content of what was found for some jobs.
+pub(super) struct SplitFiles<'p> {
+    package: Option<&'p PackageSections>,
+    /// Per job.
+    files: Vec<Option<OpenSections>>,
+}
+
+impl<'p> SplitFiles<'p> {
     /// Asks for the package, then for the file of each unit that is not in one.
-    pub fn find(units: &Units<'_>, jobs: &[Job], locate: &dyn Locate, problems: &mut Problems) -> SplitFiles {
-        let mut found = SplitFiles::default();
+    pub fn find(
+        units: &Units<'_>,
+        jobs: &[Job],
+        package: &'p Package,
+        locate: &dyn Locate,
+        problems: &mut Problems,
+    ) -> SplitFiles<'p> {
+        let mut found = SplitFiles { package: None, files: Vec::new() };
         let skeletons: Vec<_> = jobs.iter().map(|job| units.root(job.unit).and_then(skeleton)).collect();
         if skeletons.iter().all(Option::is_none) {
             return found;
         }
-        let package = locate.locate(&DebugFile::Package).and_then(|storage| ObjectFile::open(storage).ok());
-        found.package = package.map(|file| PackageSections::read(&file, problems));
+        found.package = package.get(locate, problems);
         for wanted in &skeletons {
             let file = wanted.as_ref().filter(|wanted| !found.packaged(wanted.id)).and_then(|wanted| {
                 let name = String::from_utf8_lossy(wanted.name);
@@ -40,13 +57,13 @@ impl SplitFiles {
                 }
                 file
             });
-            found.files.push(file.map(|file| Sections::read_split(&file, problems)));
+            found.files.push(file.map(|file| Sections::find_split(&file, problems).open()));
         }
         found
     }
 
     fn packaged(&self, id: DwoId) -> bool {
-        self.package.as_ref().is_some_and(|package| package.holds(id))
+        self.package.is_some_and(|package| package.holds(id))
     }
 
     /// The units of each job's own file, with the number of the one that fits its skeleton.
@@ -54,7 +71,6 @@ impl SplitFiles {
         &'a self,
         units: &Units<'a>,
         jobs: &[Job],
-        code: &Code,
         problems: &mut Problems,
     ) -> Vec<Option<(Units<'a>, usize)>> {
         let mut all = Vec::with_capacity(self.files.len());
@@ -64,12 +80,12 @@ impl SplitFiles {
                 all.push(None);
                 continue;
             };
-            let dwarf = match (file, &self.package) {
+            let dwarf = match (file, self.package) {
                 (Some(file), _) => Some(file.borrow_split(&units.dwarf)),
                 (None, Some(package)) => package.borrow(wanted.id, &units.dwarf),
                 (None, None) => None,
             };
-            let split = dwarf.map(|dwarf| Units::read(dwarf, code, Origin::Split, Some(&root.unit), problems));
+            let split = dwarf.map(|dwarf| Units::split(dwarf, &root.unit, problems));
             let found = split.and_then(|split| {
                 let fits = |number: &usize| split.root(*number).is_some_and(|r| r.unit.dwo_id == Some(wanted.id));
                 let number = (0..split.len()).find(fits);
