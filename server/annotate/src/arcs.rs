@@ -68,7 +68,7 @@ impl Model {
     /// Whether a symbol is that of the part of a function that seldom runs, which the function only jumps to.
     fn is_cold_part(&self, part: FunctionId, function: FunctionId) -> bool {
         let name = |id| self.function(id).linkage_name.as_ref().unwrap_or(&self.function(id).name);
-        name(part).strip_prefix(name(function).as_str()).is_some_and(|rest| rest.starts_with(".cold"))
+        name(part).strip_prefix(&**name(function)).is_some_and(|rest| rest.starts_with(".cold"))
     }
 }
 

@@ -139,7 +139,7 @@ impl Maker {
     }
 
     fn function(&mut self, name: &str, file: Option<FileId>, line: Option<NonZeroU32>) -> FunctionId {
-        let at = self.functions.iter().position(|function| function.name == name).unwrap_or_else(|| {
+        let at = self.functions.iter().position(|function| *function.name == *name).unwrap_or_else(|| {
             let line = line.and_then(|line| NonZeroU32::new((line.get() / 100 * 100).max(1)));
             let (linkage_name, from_symbol_table) = (None, file.is_none());
             self.functions.push(Function { name: name.into(), linkage_name, file, line, from_symbol_table });

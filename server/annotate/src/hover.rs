@@ -137,7 +137,7 @@ impl Annotations {
     pub fn party_name(&self, party: Party) -> String {
         let model = self.table().model();
         match party {
-            Party::Function(id) => model.function(id).name.clone(),
+            Party::Function(id) => model.function(id).name.to_string(),
             Party::Unnamed(module) => {
                 format!("[{}]", model.profile().module(module).base_name().trim_matches(['[', ']']))
             }

@@ -47,9 +47,9 @@ pub struct ModelFunction {
     /// The module that holds its code.
     pub module: ModuleId,
     /// The name for people, demangled.
-    pub name: String,
+    pub name: Arc<str>,
     /// The name the linker knows, where it differs.
-    pub linkage_name: Option<String>,
+    pub linkage_name: Option<Arc<str>>,
     /// Where it is declared, where debug information says so.
     pub file: Option<FileId>,
     /// The line of its declaration.

@@ -87,8 +87,8 @@ impl Filter {
     fn selects_symbol(&self, model: &Model, id: FunctionId) -> bool {
         let function = model.function(id);
         self.symbols.iter().any(|wanted| {
-            *wanted == function.name
-                || function.linkage_name.as_ref() == Some(wanted)
+            **wanted == *function.name
+                || function.linkage_name.as_deref() == Some(wanted)
                 || wanted == without_parameters(&function.name)
                 || function.linkage_name.as_deref().is_some_and(|name| bare_name(name) == *wanted)
         })

@@ -14,7 +14,7 @@ fn table(text: &str, inline: bool, filter: Filter) -> CostTable {
 
 fn place(table: &CostTable, row: &Row) -> String {
     let model = table.model();
-    let function = row.function.map(|id| model.function(id).name.clone());
+    let function = row.function.map(|id| model.function(id).name.to_string());
     let file = row.file.map(|id| model.file(id).path.clone());
     match (file, row.line, function, row.thread) {
         (Some(file), Some(line), ..) => format!("{file}:{line}"),
@@ -30,7 +30,7 @@ fn check_table(table: &CostTable, by: By, expect: Expect) {
     let mut text = String::new();
     for row in table.rows(by) {
         let name = match by {
-            By::Function => row.function.map_or("?".into(), |id| table.model().function(id).name.clone()),
+            By::Function => row.function.map_or("?".into(), |id| table.model().function(id).name.to_string()),
             _ => place(table, &row),
         };
         let inclusive = row.inclusive.map_or("-".into(), |cost| format!("{} {:.1}%", cost.weight.0, cost.share()));
@@ -280,7 +280,7 @@ fn calls_text(table: &CostTable, calls: &Calls) -> String {
 #[track_caller]
 fn check_calls(text: &str, function: &str, expect: Expect) {
     let table = table(text, true, Filter::default());
-    let id = table.model().functions().iter().position(|f| f.name == function).unwrap();
+    let id = table.model().functions().iter().position(|f| *f.name == *function).unwrap();
     expect.assert_eq(&calls_text(&table, &table.calls_of_function(crate::FunctionId(id as u32))));
 }
 

@@ -148,7 +148,7 @@ impl Code {
         let frame = |number: usize| lines.frames(number).first();
         let name = |number: usize| {
             let function = frame(number).and_then(|frame| lines.functions.get(frame.function?.index()));
-            let name = function.map_or("[unknown]", |function| function.name.as_str());
+            let name = function.map_or("[unknown]", |function| &*function.name);
             name.strip_suffix("@plt").unwrap_or(name).to_owned()
         };
         let place = |number: usize| {

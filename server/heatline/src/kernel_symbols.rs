@@ -56,7 +56,7 @@ impl KernelSymbols {
             let function = known.get(&at).copied().or_else(|| {
                 let id = FunctionId::new(functions.len())?;
                 functions.push(Function {
-                    name: self.starts[at].1.clone(),
+                    name: self.starts[at].1.as_str().into(),
                     linkage_name: None,
                     file: None,
                     line: None,
@@ -95,6 +95,6 @@ mod tests {
         let addresses = [0xffff_ffff_8100_01ff, 0xffff_ffff_c000_0001, 0x1000].map(ModuleAddress);
         let ModuleSymbols::Resolved(resolution) = symbols.look_up(&addresses) else { panic!("resolved") };
         assert_eq!((resolution.len(), resolution.functions.len()), (3, 2));
-        assert_eq!(resolution.functions[0].name, "do_work");
+        assert_eq!(&*resolution.functions[0].name, "do_work");
     }
 }

@@ -278,7 +278,7 @@ fn is_same(one: &Module, other: &Module) -> bool {
 fn name_library_calls(resolution: &mut Resolution) {
     for function in &mut resolution.functions {
         if let Some(name) = function.name.strip_suffix("@plt") {
-            function.name = name.to_owned();
+            function.name = name.into();
         }
     }
 }

@@ -41,9 +41,9 @@ pub struct RecordedFile {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordedFunction {
     /// The name for people.
-    pub name: String,
+    pub name: Arc<str>,
     /// The name the linker knows, where it differs.
-    pub linkage_name: Option<String>,
+    pub linkage_name: Option<Arc<str>>,
     /// Where it is declared, where known.
     pub file: Option<RecordedFileId>,
     /// The line of its declaration.
@@ -216,7 +216,7 @@ mod tests {
     fn one_function(name: &str, address: u64) -> Symbolization {
         let mut symbolization = Symbolization::default();
         symbolization.files.push(RecordedFile { path: "a.c".into(), checksum: None, text: Some(name.into()) });
-        let name = name.to_owned();
+        let name = name.into();
         symbolization.functions.push(RecordedFunction {
             name,
             linkage_name: None,

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 /// A function's identity: its linkage name (else its name) and where it is declared.
 type FunctionKey = (Vec<u8>, Option<FileId>, Option<NonZeroU32>);
@@ -90,7 +91,7 @@ impl Builder {
             return Some(*id);
         }
         let id = FunctionId::new(self.functions.len())?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let text = |bytes: &[u8]| Arc::<str>::from(String::from_utf8_lossy(bytes));
         self.functions.push(Function {
             name: name.map(text).unwrap_or_default(),
             linkage_name: linkage_name.map(text),
@@ -141,8 +142,8 @@ impl Builder {
     fn symbol(&mut self, name: String) -> Option<FunctionId> {
         let id = FunctionId::new(self.functions.len())?;
         self.functions.push(Function {
-            name: String::new(),
-            linkage_name: Some(name),
+            name: Arc::default(),
+            linkage_name: Some(name.into()),
             file: None,
             line: None,
             from_symbol_table: true,
@@ -217,7 +218,7 @@ fn name_for_people(function: &mut Function) {
     let known = *name != **linkage_name || function.name.is_empty();
     // What Microsoft's names unfold to is spelled otherwise than what types unfold to; the latter is kept.
     if known && (function.name.is_empty() || !linkage_name.starts_with('?')) {
-        function.name = if stub.is_some() { format!("{name}@plt") } else { name.into_owned() };
+        function.name = if stub.is_some() { format!("{name}@plt").into() } else { name.into() };
     }
     if function.name == *linkage_name {
         function.linkage_name = None;

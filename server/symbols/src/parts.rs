@@ -97,7 +97,7 @@ mod tests {
     fn resolution(names: &[&str], of_address: &[Vec<usize>]) -> Resolution {
         let file = |name: &&str| SourceFile { path: format!("{name}.c"), checksum: None, text: None };
         let function = |(number, name): (usize, &&str)| Function {
-            name: (*name).to_owned(),
+            name: (*name).into(),
             linkage_name: None,
             file: FileId::new(number),
             line: NonZeroU32::new(7),

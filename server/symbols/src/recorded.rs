@@ -5,6 +5,7 @@ use crate::resolution::{Chain, FileId, Frame, Function, FunctionId, Reason, Reso
 use heatline_profile::{
     ModuleAddress, ModuleFrames, ModuleId, RecordedFileId, RecordedFrame, RecordedFunctionId, Symbolization,
 };
+use std::sync::Arc;
 
 /// What a recording says of some addresses of one module.
 #[derive(Debug)]
@@ -153,10 +154,12 @@ fn is_mangled(name: &str) -> bool {
     ["_Z", "_R", "__Z", "?"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn for_people(name: &str) -> (String, Option<String>) {
+fn for_people(name: &Arc<str>) -> (Arc<str>, Option<Arc<str>>) {
     let demangled = demangle(name);
-    let differs = *demangled != *name;
-    (demangled.into_owned(), differs.then(|| name.to_owned()))
+    match *demangled == **name {
+        true => (name.clone(), None),
+        false => (demangled.into(), Some(name.clone())),
+    }
 }
 
 #[cfg(test)]
@@ -188,7 +191,7 @@ mod tests {
     }
 
     fn names(resolution: &Resolution, address: usize) -> Vec<&str> {
-        let function = |frame: &Frame| frame.function.map(|id| resolution.function(id).name.as_str());
+        let function = |frame: &Frame| frame.function.map(|id| &*resolution.function(id).name);
         resolution.frames(address).iter().filter_map(function).collect()
     }
 

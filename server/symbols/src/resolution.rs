@@ -57,9 +57,9 @@ pub struct SourceFile {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Function {
     /// For people: demangled, with parameters for C++, without hash for Rust.
-    pub name: String,
+    pub name: Arc<str>,
     /// As the linker sees it, where it differs from the source's name.
-    pub linkage_name: Option<String>,
+    pub linkage_name: Option<Arc<str>>,
     /// Where it is declared, or defined where the definition says its own place.
     pub file: Option<FileId>,
     /// The line of that place.

@@ -116,7 +116,7 @@ fn entry(table: &CostTable, keys: &[SortKey], cpu: &str, leaf: &Leaf) -> Entry {
     Entry {
         place: Place {
             module: module.map(|id| profile.module(id).base_name().to_owned()),
-            function: function.map(|id| model.function(id).name.clone()),
+            function: function.map(|id| model.function(id).name.to_string()),
             // Paths differ between builds in two folders; perf compares names of files, too.
             file: line.map(|(file, _)| model.file(file).path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()),
             line: line.map(|(_, line)| line),

@@ -113,7 +113,7 @@ impl Ledger {
                 file: row.file.map(|id| id.0),
                 function: row.function,
                 linkage: row.function.filter(|_| named).map(|id| linkage_name(table, id).to_owned()),
-                owner: owner.map(|&(offset, id)| (model.function(id).name.clone(), offset)),
+                owner: owner.map(|&(offset, id)| (model.function(id).name.to_string(), offset)),
                 cost,
             });
         }
@@ -160,7 +160,7 @@ impl Ledger {
     fn add_starts(&mut self, table: &CostTable) {
         for function in table.model().functions() {
             if let (Some(file), Some(line)) = (function.file, function.line) {
-                let (module, name) = (function.module.0, function.name.clone());
+                let (module, name) = (function.module.0, function.name.to_string());
                 self.starts.push(Start { module, name, file: file.0, line });
             }
         }
@@ -247,7 +247,7 @@ fn place(table: &CostTable, row: &Row) -> Place {
     let model = table.model();
     Place {
         module: row.module.map(|id| model.profile().module(id).base_name().to_owned()),
-        function: row.function.map(|id| model.function(id).name.clone()),
+        function: row.function.map(|id| model.function(id).name.to_string()),
         file: row.file.map(|id| model.file(id).path.clone()),
         line: row.line,
         others: Vec::new(),

@@ -400,7 +400,7 @@ impl Paint {
             if self.inclusive {
                 write!(out, "{:>WIDTH$}  ", self.cell(function.inclusive))?;
             }
-            let name = function.functions.first().map(|id| session.loaded.model.function(*id).name.as_str());
+            let name = function.functions.first().map(|id| &*session.loaded.model.function(*id).name);
             writeln!(out, "{:>5}  {}", "", printable(name.unwrap_or("[unknown]")))?;
         }
         writeln!(out)

@@ -3,6 +3,8 @@
 //! A number is written in groups of seven bits, lowest first, each but the last with the top bit set. A signed number
 //! is written as `2n` or `-2n-1`. A text is its length in bytes and UTF-8; an optional value is 0, or 1 and the value.
 
+use std::sync::Arc;
+
 /// What the tables become may take so much memory: a byte of them can stand for an item that is much larger.
 const MOST_MEMORY: u64 = 512 << 20;
 
@@ -177,6 +179,13 @@ impl<'a> Decoder<'a> {
         let bytes = self.bytes(LONGEST_TEXT)?;
         self.take_memory(bytes.len() as u64)?;
         String::from_utf8(bytes.to_vec()).or_else(|_| self.damage("UTF-8"))
+    }
+
+    /// A text that many may hold.
+    pub fn shared_text(&mut self) -> Decoded<Arc<str>> {
+        let bytes = self.bytes(LONGEST_TEXT)?;
+        self.take_memory(bytes.len() as u64)?;
+        std::str::from_utf8(bytes).map(Arc::from).or_else(|_| self.damage("UTF-8"))
     }
 
     pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Decoded<T>) -> Decoded<Option<T>> {

@@ -27,8 +27,8 @@ pub(super) fn decode_symbols(input: &mut Decoder<'_>, modules: usize) -> Decoded
         input.list(|input| Ok(RecordedFile { path: input.text()?, checksum: decode_checksum(input)?, text: None }))?;
     let functions = input.list(|input| {
         Ok(RecordedFunction {
-            name: input.text()?,
-            linkage_name: input.optional(Decoder::text)?,
+            name: input.shared_text()?,
+            linkage_name: input.optional(Decoder::shared_text)?,
             file: id(input, files.len(), "the number of a file")?.map(RecordedFileId),
             line: NonZeroU32::new(input.narrow("a line")?),
         })

@@ -158,6 +158,7 @@ impl Reading<'_> {
             let file = self.file(path);
             let id = RecordedFunctionId(self.symbolization.functions.len() as u32);
             let line = line_number(function.line);
+            let (name, linkage_name) = (name.into(), linkage_name.map(Into::into));
             self.symbolization.functions.push(RecordedFunction { name, linkage_name, file, line });
             self.functions.insert(function.id, id);
         }
@@ -204,7 +205,7 @@ impl Reading<'_> {
     fn fate(&self, pruning: Option<&Pruning>, frames: &mut Vec<RecordedFrame>) -> Fate {
         let Some(pruning) = pruning else { return Fate::Kept };
         let functions = &self.symbolization.functions;
-        let name = |frame: &RecordedFrame| frame.function.map_or("", |id| functions[id.0 as usize].name.as_str());
+        let name = |frame: &RecordedFrame| frame.function.map_or("", |id| &*functions[id.0 as usize].name);
         let fate = pruning.fate(frames.iter().map(name));
         if let Fate::Cut(from) = fate {
             frames.drain(..from);

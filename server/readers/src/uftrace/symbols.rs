@@ -36,7 +36,7 @@ pub(super) fn add_names(profile: &mut Profile, folder: &dyn Folder, names: &[Str
             let place = places.get(start).map(|(path, line)| (file(path, &mut symbolization, &mut files), *line));
             let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
             let function = RecordedFunctionId(symbolization.functions.len() as u32);
-            symbolization.functions.push(RecordedFunction { name: (*name).to_owned(), linkage_name: None, file, line });
+            symbolization.functions.push(RecordedFunction { name: (*name).into(), linkage_name: None, file, line });
             let frame = RecordedFrame { function: Some(function), file, line, inlined: false };
             let frames = symbolization.module_mut(id);
             let chain = frames.add_chain([frame]);

@@ -49,7 +49,7 @@ fn frames(profile: &Profile, node: &heatline_profile::StackNode) -> String {
     let chain = module.and_then(|module| Some(module.chain(module.find(node.address.lookup())?)));
     let Some(chain) = chain else { return format!("{:?}", node.address) };
     let frame = |frame: &heatline_profile::RecordedFrame| {
-        let name = frame.function.map_or("?", |id| all.functions[id.0 as usize].name.as_str());
+        let name = frame.function.map_or("?", |id| &*all.functions[id.0 as usize].name);
         let file = frame.file.map_or("?", |id| all.files[id.0 as usize].path.as_str());
         format!("{name} {file}:{}", frame.line.map_or(0, |line| line.get()))
     };

@@ -149,7 +149,7 @@ fn names_and_places_are_those_of_the_image() {
         let profile = read(members);
         let said = profile.symbolization.as_ref()?;
         let file = |id: RecordedFileId| said.files[id.0 as usize].path.as_str();
-        let function = said.functions.iter().find(|function| function.name == "main")?;
+        let function = said.functions.iter().find(|function| &*function.name == "main")?;
         Some(format!("{}:{}", function.file.map_or("?", file), function.line.map_or(0, NonZeroU32::get)))
     };
     let mut members = whole();

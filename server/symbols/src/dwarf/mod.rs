@@ -34,7 +34,7 @@ use units::{Starts, Units};
 const MOST_COVERS: usize = 64;
 /// So many bytes of entries are worked on at a time per processor. What was read for them is let go afterwards, so that
 /// memory does not grow with the debug information.
-const BATCH: u64 = 4 << 20;
+const BATCH: u64 = 1 << 20;
 
 /// What a look-up works on.
 pub(crate) struct Input<'a> {

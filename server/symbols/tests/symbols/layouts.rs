@@ -215,7 +215,7 @@ fn a_symbol_table_names_what_debug_information_does_not() {
         for i in 0..2 {
             let frame = resolution.frames(i)[0];
             let function = resolution.function(frame.function.expect("a function"));
-            assert_eq!((function.name.as_str(), function.from_symbol_table), ("marked", true));
+            assert_eq!((&*function.name, function.from_symbol_table), ("marked", true));
             assert_eq!((frame.file, frame.line, frame.inlined), (None, None, false));
             assert_eq!(resolution.unresolved(i), Some(&Reason::NoDebugInfo));
         }

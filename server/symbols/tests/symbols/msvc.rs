@@ -71,7 +71,7 @@ type Frames = Vec<(String, String, u32)>;
 
 fn ours(resolution: &Resolution, i: usize) -> Frames {
     let frame = |frame: &heatline_symbols::Frame| {
-        let name = frame.function.map(|id| resolution.function(id).name.clone()).unwrap_or_default();
+        let name = frame.function.map(|id| resolution.function(id).name.to_string()).unwrap_or_default();
         let file = frame.file.map(|id| resolution.file(id).path.clone()).unwrap_or_default();
         (name, file, frame.line.map_or(0, |line| line.get()))
     };

@@ -73,7 +73,7 @@ pub type Frames = Vec<(String, String, u64, u64)>;
 
 pub fn frames(resolution: &Resolution, i: usize) -> Frames {
     let frame = |frame: &heatline_symbols::Frame| {
-        let name = frame.function.map(|id| resolution.function(id).name.as_str()).unwrap_or_default();
+        let name = frame.function.map(|id| &*resolution.function(id).name).unwrap_or_default();
         (
             name.split('(').next().unwrap_or_default().to_owned(),
             frame.file.map(|id| resolution.file(id).path.clone()).unwrap_or_default(),

@@ -80,7 +80,7 @@ pub fn plain(resolution: &Resolution, i: usize) -> Vec<Plain> {
     let frame = |frame: &heatline_symbols::Frame| {
         let function = frame.function.map(|id| resolution.function(id));
         Plain {
-            function: function.map_or(String::new(), |f| f.linkage_name.clone().unwrap_or(f.name.clone())),
+            function: function.map_or(String::new(), |f| f.linkage_name.as_ref().unwrap_or(&f.name).to_string()),
             file: frame.file.map_or(String::new(), |id| resolution.file(id).path.clone()),
             line: frame.line.map_or(0, |n| n.get().into()),
             column: frame.column.map_or(0, |n| n.get().into()),

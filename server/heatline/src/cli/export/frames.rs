@@ -80,7 +80,7 @@ impl Frames {
     /// The name of a place for people; code without a name is that of its module, in brackets.
     pub fn name(&self, place: Place) -> String {
         match (place, self.function(place)) {
-            (_, Some(function)) => function.name.clone(),
+            (_, Some(function)) => function.name.to_string(),
             (Place::Function(module, _) | Place::Unnamed(module), None) => {
                 format!("[{}]", self.profile.module(module).base_name().trim_matches(['[', ']']))
             }

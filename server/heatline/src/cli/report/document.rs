@@ -140,7 +140,7 @@ fn calls(session: &Session, calls: &[Call]) -> Vec<CallJson> {
     let model = &session.loaded.model;
     let json = |call: &Call| {
         let (function, module) = match call.party {
-            Party::Function(id) => (Some(model.function(id).name.clone()), model.function(id).module),
+            Party::Function(id) => (Some(model.function(id).name.to_string()), model.function(id).module),
             Party::Unnamed(module) => (None, module),
         };
         CallJson { function, module: model.profile().module(module).base_name().to_owned(), cost: call.cost.into() }
@@ -230,7 +230,7 @@ pub fn row(session: &Session, ReportRow { row, event, calls: edges, now }: &Repo
         tid: thread.filter(|_| !row.is_process).map(|thread| thread.tid),
         comm: thread.map(|thread| thread.comm.clone()),
         module: row.module.map(|id| profile.module(id).base_name().to_owned()),
-        function: row.function.map(|id| model.function(id).name.clone()),
+        function: row.function.map(|id| model.function(id).name.to_string()),
         file: row.file.map(|id| model.file(id).path.clone()),
         line: row.line.map(|line| line.get()),
         inlined: row.function.map(|_| row.inlined),

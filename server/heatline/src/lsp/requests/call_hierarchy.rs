@@ -23,12 +23,12 @@ impl OfItem {
         let locator = Locator::take(state)?;
         let model = &locator.shown().kept.loaded.model;
         let data: Data = serde_json::from_value(item.data.clone()?).ok()?;
-        let known = |id: &u32| model.functions().get(*id as usize).is_some_and(|function| function.name == data.name);
+        let known = |id: &u32| model.functions().get(*id as usize).is_some_and(|function| *function.name == *data.name);
         let functions = if data.functions.first().is_some_and(known) {
             let count = model.functions().len();
             data.functions.iter().filter(|id| (**id as usize) < count).map(|id| FunctionId(*id)).collect()
         } else {
-            let named = (0..).map(FunctionId).zip(model.functions()).find(|(_, function)| function.name == data.name);
+            let named = (0..).map(FunctionId).zip(model.functions()).find(|(_, function)| *function.name == *data.name);
             group_of(locator.shown(), named?.0)
         };
         Some(OfItem { locator, functions, item })
@@ -106,7 +106,7 @@ pub fn item(locator: &Locator, functions: &[FunctionId], detail: Option<String>)
     let view = shown.annotations.file(function.file?).and_then(|file| file.function(function.line?));
     let detail = detail.or_else(|| Some(format!("{} · {module}", text::lens(view?, text::delta))));
     Some(CallHierarchyItem {
-        name: function.name.clone(),
+        name: function.name.to_string(),
         kind: SymbolKind::FUNCTION,
         tags: None,
         detail,
@@ -115,7 +115,7 @@ pub fn item(locator: &Locator, functions: &[FunctionId], detail: Option<String>)
         selection_range: location.range,
         data: serde_json::to_value(Data {
             functions: functions.iter().map(|id| id.0).collect(),
-            name: function.name.clone(),
+            name: function.name.to_string(),
         })
         .ok(),
     })

@@ -114,7 +114,7 @@ fn hotspot(shown: &Shown, locator: &Locator, candidate: &Candidate) -> Hotspot {
     let model = &shown.kept.loaded.model;
     let module = candidate.module.map(|id| model.profile().module(id).base_name().to_owned());
     let name = match candidate.function {
-        Some(function) => model.function(function).name.clone(),
+        Some(function) => model.function(function).name.to_string(),
         None => module.clone().unwrap_or_else(|| "[unknown]".into()),
     };
     let located = candidate.file.zip(candidate.line).map(|(file, line)| locator.line(file, line));

@@ -82,7 +82,7 @@ fn entry(table: &CostTable, keys: &Keys, leaf: &Leaf) -> Entry {
     let thread = leaf.thread.map(|id| profile.thread(id));
     let function = leaf.function.map(|id| {
         let function = model.function(id);
-        function.linkage_name.as_deref().map_or_else(|| function.name.clone(), |name| bare_name(name).into_owned())
+        function.linkage_name.as_deref().map_or_else(|| function.name.to_string(), |name| bare_name(name).into_owned())
     });
     // perf counts from the beginning of the file, as the recording does.
     let address = leaf.address.0;
