@@ -82,10 +82,8 @@ struct Search<'s> {
 
 impl<'s> Search<'s> {
     fn new(input: &'s Input<'s>, addresses: &'s [u64], problems: &mut Problems) -> Self {
-        let sections = input.sections.open();
-        let dwarf = sections.borrow();
-        let starts = Starts::read(&dwarf, problems);
-        let claims = starts.claims(&dwarf, input.code, problems);
+        let starts = Starts::read(&input.sections.open().borrow(), problems);
+        let claims = starts.claims(input.sections, input.code, problems);
         let jobs = assign(&starts, &claims, addresses, problems);
         let supplementary = input.supplementary.map(|s| Arc::new(Starts::read(&s.open().borrow(), problems)));
         let package = Package::default();

@@ -1,8 +1,8 @@
 //! The units of `.debug_info`: their roots, their address ranges, and which unit holds an entry.
 
 use super::format::{
-    Abbreviations, AttributeValue, DebugInfoOffset, DebugLineOffset, Dwarf, DwoId, Error, Reader, Section, Slice, Unit,
-    UnitHeader, UnitType, Value, bytes, constants, default_bases, line_program, root_abbreviation,
+    Abbreviations, AttributeValue, DebugInfoOffset, DebugLineOffset, Dwarf, DwoId, Error, Reader, Section, Sections,
+    Slice, Unit, UnitHeader, UnitType, Value, bytes, constants, default_bases, line_program, root_abbreviation,
 };
 use super::lines;
 use super::names::Origin;
@@ -22,6 +22,9 @@ pub(super) struct UnitRoot<'a> {
     /// Name of the file that holds the entries, if this is a skeleton.
     pub dwo_name: Option<&'a [u8]>,
 }
+
+/// What was read to look at so many roots is let go before the next are looked at.
+const ROOTS_AT_ONCE: usize = 1024;
 
 /// Where the units of a file start in its `.debug_info`, ascending.
 pub(super) struct Starts {
@@ -59,8 +62,13 @@ impl Starts {
 
     /// The code that each unit's root claims, or, where it claims none, that its line program covers. A damaged unit
     /// claims nothing and is counted.
-    pub fn claims(&self, dwarf: &Dwarf<'_>, code: &Code, problems: &mut Problems) -> Vec<Vec<(u64, u64)>> {
-        let claims: Vec<_> = self.starts.par_iter().map(|start| claims(dwarf, *start, code)).collect();
+    pub fn claims(&self, sections: &Sections, code: &Code, problems: &mut Problems) -> Vec<Vec<(u64, u64)>> {
+        let mut claims: Vec<_> = Vec::with_capacity(self.starts.len());
+        for starts in self.starts.chunks(ROOTS_AT_ONCE) {
+            let open = sections.open();
+            let dwarf = open.borrow();
+            claims.par_extend(starts.par_iter().map(|start| self::claims(&dwarf, *start, code)));
+        }
         let counted = claims.into_iter().zip(&self.starts).map(|(ranges, start)| {
             ranges.unwrap_or_else(|e| {
                 let message = format!("a unit of .debug_info is damaged: {e}");
