@@ -8,4 +8,5 @@ mod omap;
 mod oracle;
 mod pdb;
 mod separate;
+mod sparse;
 mod tools;
