@@ -186,3 +186,25 @@ pub fn report(profile: &Path, arguments: &[&str]) -> Value {
     assert!(output.status.success(), "{all:?}: {errors}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
+
+/// A comparison of exclusive costs, which needs no callers, has the costs that the report has, which reads them all.
+#[track_caller]
+pub fn check_compared(profile: &Path) {
+    let name = profile.file_name().expect("a name").to_str().expect("a plain name");
+    for by in ["function", "line", "module"] {
+        let rows = |document: &Value, cost: &str| -> Vec<(String, u64)> {
+            let place = |row: &Value| ["module", "function", "file", "line"].map(|key| row[key].to_string()).join(" ");
+            let rows = document["rows"].as_array().expect("rows").iter();
+            let costs = rows.map(|row| (place(row), row[cost]["weight"].as_u64().expect("a weight")));
+            let mut costs: Vec<(String, u64)> = costs.filter(|(_, weight)| *weight > 0).collect();
+            costs.sort();
+            costs
+        };
+        let output =
+            heatline(profile.parent().expect("a folder"), &["diff", name, name, "--by", by, "--format", "json"]);
+        let compared: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let expected = rows(&report(profile, &["--by", by]), "exclusive");
+        assert!(!expected.is_empty());
+        assert_eq!(rows(&compared, "baseline"), expected, "by {by}");
+    }
+}

@@ -1,6 +1,6 @@
 //! SPT files over PE images and PDBs that clang and lld make here: costs against llvm-symbolizer, identities, weights.
 
-use super::lab::{heatline, report};
+use super::lab::{check_compared, heatline, report};
 use heatline_profile::PdbId;
 use heatline_readers::spt::{Description, Elements, Op, ProgramData, RecordData, SegmentData, write};
 use serde_json::Value;
@@ -296,6 +296,7 @@ fn taken_branches_to_functions_are_calls_and_their_returns_are_none() {
         }
     }
     assert_eq!(found, expected);
+    check_compared(&profile);
 }
 
 #[test]

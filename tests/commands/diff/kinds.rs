@@ -1,7 +1,7 @@
 //! Recordings of other formats, compared.
 
 use super::programs::Programs;
-use crate::lab::heatline;
+use crate::lab::{check_compared, heatline, report};
 use crate::spt::Fixture;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -60,6 +60,21 @@ fn spe_recordings_compare_by_any_metric() {
     let row = document["rows"].as_array().unwrap().iter().find(|row| row["baseline"]["weight"] != 0).unwrap();
     let number = |key: &str| row["baseline"][key].as_f64().unwrap();
     assert!((number("percent") - 100.0 * number("weight") / number("samples")).abs() < 1e-9);
+}
+
+#[test]
+fn recordings_of_branches_have_the_costs_of_all_that_was_recorded() {
+    let programs = Programs::new();
+    programs.write_branches("A", &[("fn1", 50, 100), ("fn2", 30, 100), ("fn3", 20, 100)]);
+    let called = report(&programs.path("A"), &["--calls"]);
+    let rows = called["rows"].as_array().unwrap();
+    let main = rows.iter().find(|row| row["function"] == "main").expect("the caller");
+    assert_eq!(main["callees"].as_array().map(Vec::len), Some(3), "{main}");
+    check_compared(&programs.path("A"));
+    // With everything that was called, the caller has all.
+    let document = programs.diff(&["A", "A", "--inclusive"]);
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().find(|row| row["function"] == "main").unwrap()["baseline"]["weight"], 10_000);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Programs with functions to be sampled, recordings that are written by hand, and both commands run on them.
 
 use crate::lab::{heatline, perf};
-use crate::writer::{Order, USER, Writer};
+use crate::writer::{EventSpec, IN_USER, Order, SAMPLE_TYPE, USER, Writer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,29 @@ impl Programs {
             for _ in 0..samples {
                 writer.sample((pid, pid), time, weight, &[USER, address]);
                 time += 1;
+            }
+        }
+        std::fs::write(self.path(name), writer.file(&[])).expect("a file");
+    }
+
+    /// Writes a recording with stacks and with the last branches of each sample: `main` called the function.
+    pub fn write_branches(&self, name: &str, hits: &[Hits<'_>]) {
+        const BRANCH_STACK: u64 = 1 << 11;
+        const ANY: u64 = 1 << 3;
+        let sample_type = SAMPLE_TYPE | BRANCH_STACK;
+        let event = EventSpec { sample_type, branch_sample_type: ANY, ..EventSpec::default() };
+        let mut writer = Writer::with_events(Order::Little, vec![event]);
+        let (file, base) = BASES[0];
+        writer.comm(100, 100, "app", 0, 1);
+        writer.mmap(100, [base, 0x10000, 0], self.path(file).to_str().expect("a plain path"), 1, 2);
+        let call = self.addresses["main"] + 1;
+        for &(function, samples, weight) in hits {
+            let start = self.addresses[function];
+            // How many there are, then source, target and flags of each.
+            let branches = writer.words(&[2, call, start, 0, call - 1, call, 0]);
+            for time in 0..samples {
+                let chain = [USER, start + 1, call + 4];
+                writer.sample_with(IN_USER, (100, 100), 1000 + time, weight, &chain, &branches);
             }
         }
         std::fs::write(self.path(name), writer.file(&[])).expect("a file");
