@@ -42,8 +42,11 @@ fn the_header_says_which_modules_have_no_lines_why_and_what_helps() {
             assert!(gap.contains("no debug info; compile with -g, or name") && gap.contains("--debug-dir"), "{gap}");
             assert!(header(&text).contains(coverage), "{text}");
         }
-        let output = heatline(folder.path(), &["annotate", "perf.data", "--format", "json", "--source", "*/tree.cpp"]);
-        assert!(String::from_utf8_lossy(&output.stderr).contains("compile with -g"));
+        for format in ["table", "json"] {
+            let options = ["annotate", "perf.data", "--format", format, "--source", "*/tree.cpp"];
+            let output = heatline(folder.path(), &options);
+            assert!(String::from_utf8_lossy(&output.stderr).contains("compile with -g"));
+        }
     }
 }
 

@@ -67,6 +67,20 @@ fn one_more_is_not_several() {
 }
 
 #[test]
+fn what_stands_in_the_wrong_place_is_told_where_it_belongs() {
+    for (arguments, message) in [
+        (&["perf.data"][..], "heatline: to see a profile: heatline report perf.data"),
+        (&["resolve", "perf.data", "0x10"], "expected a binary, found a profile; 'heatline report perf.data' shows it"),
+    ] {
+        let output = heatline(&example(), arguments);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && errors.contains(message), "{errors}");
+    }
+    let output = heatline(&example(), &["resolve", "neighbours", "add"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("add: taken as the address 0xadd"));
+}
+
+#[test]
 fn a_name_in_the_place_of_an_address_is_told_how_to_look_it_up() {
     let output = heatline(&example(), &["resolve", "neighbours", "search"]);
     assert_eq!(output.status.code(), Some(2));

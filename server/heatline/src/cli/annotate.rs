@@ -104,14 +104,13 @@ pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
         if files.is_empty() && !all.is_empty() {
             output::say(format_args!("warning: {}", no_match(&session, pattern, &all)));
             if args.profile.format == Format::Table {
+                warn_of_gaps(&session);
                 return Ok(());
             }
         }
     }
     if files.is_empty() && args.profile.format != Format::Table {
-        for gap in gaps(&session.loaded.model, &session.table.coverage(), REST_OF_GAPS) {
-            output::say(format_args!("warning: {gap}"));
-        }
+        warn_of_gaps(&session);
     }
     match args.profile.format {
         Format::Json => {
@@ -123,6 +122,13 @@ pub fn run(args: AnnotateArgs) -> anyhow::Result<()> {
             own_first(&mut files, &placed);
             print(|out| write_text(out, &session, &placed, &files, &args))
         }
+    }
+}
+
+/// Why there may be no lines where some were expected.
+fn warn_of_gaps(session: &Session) {
+    for gap in gaps(&session.loaded.model, &session.table.coverage(), REST_OF_GAPS) {
+        output::say(format_args!("warning: {gap}"));
     }
 }
 

@@ -17,7 +17,9 @@ mod selected;
 mod session;
 mod similar;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit status for wrong usage and for input that cannot be used at all.
@@ -82,6 +84,9 @@ pub fn run() -> ExitCode {
             let help = !error.use_stderr();
             // A closed pipe behind --help is no reason to fail.
             let _ = error.print();
+            if let Some(path) = path_as_command(&error) {
+                output::say(format_args!("to see a profile: heatline report {path}"));
+            }
             return if help { ExitCode::SUCCESS } else { ExitCode::from(UNUSABLE) };
         }
     };
@@ -118,6 +123,14 @@ fn command() -> clap::Command {
             hide(freeze, freeze::MEANINGLESS).mut_arg("event", |event| event.help(records).long_help(records))
         })
         .mut_subcommand("export", |export| hide(export, export::MEANINGLESS))
+}
+
+/// The path that somebody named in the place of a command.
+fn path_as_command(error: &clap::Error) -> Option<String> {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) if Path::new(word).exists() => Some(word.clone()),
+        _ => None,
+    }
 }
 
 fn done((): ()) -> ExitCode {

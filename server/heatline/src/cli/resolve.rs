@@ -1,10 +1,11 @@
 //! `heatline resolve`: addresses of a binary to frames.
 
 use super::options::Format;
-use super::output::{NO_SYMBOL, csv_cell, print, printable, warn};
+use super::output::{NO_SYMBOL, csv_cell, print, printable, say, warn};
 use crate::binaries::{Companions, SearchPaths};
+use crate::load::is_profile;
 use crate::storage::FileStorage;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use heatline_profile::{AddressSpace, ModuleAddress, Silent, Svma};
 use heatline_symbols::{Frame, Function, Image, ImageKind, Resolution, SourceFile};
@@ -51,6 +52,9 @@ const BATCH: usize = 1 << 20;
 /// Runs the command.
 pub fn run(args: ResolveArgs) -> anyhow::Result<()> {
     let name = || args.binary.display().to_string();
+    if is_profile(&args.binary) {
+        bail!("{0}: expected a binary, found a profile; 'heatline report {0}' shows it", name());
+    }
     let storage = FileStorage::open(&args.binary).with_context(name)?;
     let search = SearchPaths { debug_dirs: args.debug_dir.clone(), ..SearchPaths::default() };
     let companions = Companions { search: &search, binary: &args.binary };
@@ -90,6 +94,12 @@ fn addresses(texts: &[String], binary: &Path) -> anyhow::Result<Vec<u64>> {
 }
 
 fn parse(text: &str, binary: &Path) -> anyhow::Result<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_alphabetic()) && u64::from_str_radix(text, 16).is_ok() {
+        say(format_args!(
+            "{text}: taken as the address 0x{text}; 'nm -C {} | grep {text}' looks for a name",
+            binary.display()
+        ));
+    }
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|_| {
         let binary = binary.display();

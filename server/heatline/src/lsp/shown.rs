@@ -8,6 +8,7 @@ use crate::settings::{self, Settings};
 use anyhow::anyhow;
 use heatline_annotate::{
     Against, AnnotationOptions, Annotations, CostTable, Coverage, FileId, Filter, HeatScope, Metric, Selection,
+    cut_stacks, gaps,
 };
 use heatline_profile::{EventId, Profile};
 use std::collections::HashMap;
@@ -51,6 +52,10 @@ pub struct Shown {
     pub metrics: Vec<(String, &'static str)>,
     /// How much of the weight reached a line.
     pub coverage: Coverage,
+    /// Where a considerable share of it reached none, and why.
+    pub gaps: Vec<String>,
+    /// What is said of stacks that end too early.
+    pub cut_stacks: Option<String>,
     /// How many samples the profile has.
     pub samples: u64,
     /// What is wrong with the choice, not with the profile.
@@ -108,9 +113,12 @@ impl Shown {
         let against = old.map(|table| Against { table, text_before: &text_before, text_now: &text_now });
         let annotations = Annotations::new(table.clone(), against, options).with_others(others);
         let metrics = Metric::all(profile).into_iter().map(|metric| (metric.id(profile), metric.unit(profile)));
+        let coverage = table.coverage();
         Ok(Shown {
             metrics: metrics.collect(),
-            coverage: table.coverage(),
+            gaps: gaps(&kept.loaded.model, &coverage, ""),
+            cut_stacks: cut_stacks(&table),
+            coverage,
             samples: profile.samples(),
             same_file,
             annotations,

@@ -4,7 +4,7 @@ use super::placing::Shares;
 use super::shown::Shown;
 use crate::discovery::Found;
 use crate::sources::Ambiguous;
-use heatline_annotate::{FileId, cut_stacks, text};
+use heatline_annotate::{FileId, text};
 use heatline_profile::Problem;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -209,21 +209,20 @@ impl Status {
             path: path_text(&shown.kept.path),
             kind: profile.kind.name().into(),
             samples: shown.samples,
-            recording: text::recording(profile).into_iter().chain(cut_stacks(shown.annotations.table())).collect(),
+            recording: text::recording(profile).into_iter().chain(shown.cut_stacks.clone()).collect(),
         });
         self.samples = Some(shown.samples);
         self.metric = Some(shown.metric.clone());
         self.metrics =
             shown.metrics.iter().map(|(id, unit)| MetricStatus { id: id.clone(), unit: (*unit).into() }).collect();
         let coverage = &shown.coverage;
-        let gaps = heatline_annotate::gaps(&shown.kept.loaded.model, coverage, "");
         self.coverage = Some(CoverageStatus {
             line: coverage.line,
             symbol: coverage.symbol,
             none: coverage.none,
             text: text::coverage(coverage),
             sentence: text::coverage_sentence(coverage),
-            gaps: gaps.into_iter().map(in_words_of_settings).collect(),
+            gaps: shown.gaps.iter().cloned().map(in_words_of_settings).collect(),
         });
         self.baseline = shown.baseline.as_ref().map(|baseline| path_text(&baseline.path));
         self.ambiguous = AmbiguousStatus::all(shown);
