@@ -43,7 +43,7 @@ const ROOTS: [&str; 24] = [
 
 fn is_root(name: &str) -> bool {
     let name = name.split('@').next().unwrap_or(name).trim_start_matches('_');
-    ROOTS.contains(&name.strip_suffix(".abi0").unwrap_or(name))
+    ROOTS.contains(&name.strip_suffix(".abi0").unwrap_or(name)) || name.ends_with("::main")
 }
 
 /// What is known of a stack, from its outermost frame inwards.
@@ -75,27 +75,23 @@ pub fn cut_stacks(table: &CostTable) -> Option<String> {
     ))
 }
 
-/// The share of cut stacks among those that can be judged, by samples.
+/// The share of samples with cut stacks among all that are shown; those that cannot be judged are taken to be whole.
 fn share_cut(table: &CostTable, model: &Model) -> Option<f64> {
     let roots: Vec<bool> = model.functions().iter().map(|function| is_root(&function.name)).collect();
     let mut ends: Vec<(End, u32)> = Vec::with_capacity(model.profile().stacks.len());
-    let (mut judged, mut cut) = (0u64, 0u64);
+    let (mut all, mut cut) = (0u64, 0u64);
     for (number, node) in model.profile().stacks.nodes().iter().enumerate() {
         let before = node.parent.and_then(|parent| ends.get(parent.0 as usize).copied());
         let (before, depth) = before.unwrap_or((End::Unknown, 0));
         let end = end(model, &roots, before, *node, model.frames_of_node(number as u32));
         ends.push((end, depth + 1));
         let samples = table.own_samples(number);
-        if samples == 0 || depth >= DEEPEST {
-            continue;
-        }
-        match end {
-            End::Root => judged = judged.saturating_add(samples),
-            End::Cut => (judged, cut) = (judged.saturating_add(samples), cut.saturating_add(samples)),
-            End::Unknown | End::Other => {}
+        all = all.saturating_add(samples);
+        if end == End::Cut && depth < DEEPEST {
+            cut = cut.saturating_add(samples);
         }
     }
-    (judged >= FEWEST_SAMPLES).then(|| cut as f64 / judged as f64)
+    (all >= FEWEST_SAMPLES).then(|| cut as f64 / all as f64)
 }
 
 fn end(model: &Model, roots: &[bool], before: End, node: StackNode, frames: &[ModelFrame]) -> End {

@@ -23,23 +23,27 @@ pub(crate) enum Remedy {
     DebugFile,
     /// What is here is of another build.
     RecordedBuild,
+    /// The reason says what helps, or that nothing does.
+    AsSaid,
 }
 
 impl Remedy {
-    /// What helps against a reason, if anything does that it does not say itself.
+    /// What helps against a reason; `None` of code that a compiler gives no line.
     pub(crate) fn against(reason: &Reason) -> Option<Self> {
         match reason {
             Reason::NoDebugInfo => Some(Remedy::DebugInfo),
             Reason::NotCovered => Some(Remedy::DebugInfoOfParts),
             Reason::MissingDebugFile(_) | Reason::UnusableDebugFile { .. } => Some(Remedy::DebugFile),
             Reason::OtherBuild { .. } => Some(Remedy::RecordedBuild),
+            Reason::Recorded(_) => Some(Remedy::AsSaid),
             _ => None,
         }
     }
 
-    fn advice(self, module: &Module) -> &'static str {
+    fn advice(self, module: &Module) -> Option<&'static str> {
         let is_pe = module.space == AddressSpace::Rva;
-        match self {
+        Some(match self {
+            Remedy::AsSaid => return None,
             Remedy::DebugInfo | Remedy::DebugFile if is_pe => {
                 "link with /DEBUG, or name the folder of its PDB with --symbol-path"
             }
@@ -53,7 +57,7 @@ impl Remedy {
             Remedy::DebugInfo => "compile with -g, or name the folder of its debug file with --debug-dir",
             Remedy::DebugInfoOfParts => "compile all of it with -g",
             Remedy::DebugFile => "name the folder of its debug file with --debug-dir",
-        }
+        })
     }
 }
 
@@ -69,7 +73,7 @@ pub fn gaps(model: &Model, coverage: &Coverage, rest: &str) -> Vec<String> {
     let mut gaps: Vec<(f64, &ModuleCoverage)> = coverage
         .by_module
         .iter()
-        .filter(|module| module.reason.is_some())
+        .filter(|module| module.reason.is_some() && module.remedy.is_some())
         .map(|of| (without_line(model, of) * Percent::of(of.weight, whole).map_or(0.0, Percent::value) / 100.0, of))
         .filter(|(share, _)| *share >= LEAST_SHARE)
         .collect();
@@ -97,8 +101,8 @@ fn sentence(model: &Model, share: f64, of: &ModuleCoverage) -> String {
     if let Some(reason) = &of.reason {
         text += &format!(": {reason}");
     }
-    if let Some(remedy) = of.remedy {
-        text += &format!("; {}", remedy.advice(module));
+    if let Some(advice) = of.remedy.and_then(|remedy| remedy.advice(module)) {
+        text += &format!("; {advice}");
     }
     text
 }

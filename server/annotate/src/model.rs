@@ -108,7 +108,7 @@ pub struct Model {
     pub(crate) arc_calls: Vec<ArcCall>,
     /// Why the addresses of a module were not resolved, the module as a whole or its first such address.
     pub(crate) reasons: Vec<Option<String>>,
-    /// What helps against them, where they do not say it themselves.
+    /// What helps against them, if anything does.
     pub(crate) remedies: Vec<Option<Remedy>>,
     /// The locations of [`Addresses`], modules in the order of their numbers.
     pub(crate) location_of_address: Vec<LocationId>,
@@ -224,12 +224,15 @@ impl Model {
     }
 }
 
-/// Of two reasons the one that tells more: stray addresses outside the code are in every module.
+/// Of two reasons the one that tells more: stray addresses outside the code, and code without lines, are in every module.
 fn telling<'a>(first: Option<&'a Reason>, second: Option<&'a Reason>) -> Option<&'a Reason> {
-    match (first, second) {
-        (None | Some(Reason::OutsideSections), Some(second)) => Some(second),
-        _ => first,
-    }
+    let rank = |reason: Option<&Reason>| match reason {
+        None => 0,
+        Some(Reason::OutsideSections) => 1,
+        Some(Reason::NoLine) => 2,
+        Some(_) => 3,
+    };
+    if rank(second) > rank(first) { second } else { first }
 }
 
 #[derive(Default)]
@@ -252,7 +255,8 @@ impl Builder {
         match symbols {
             ModuleSymbols::Unavailable(reason) => {
                 self.reasons.push(Some(reason.clone()));
-                self.remedies.push(reason.contains("differs").then_some(Remedy::RecordedBuild));
+                let is_other = reason.contains("differs");
+                self.remedies.push(Some(if is_other { Remedy::RecordedBuild } else { Remedy::AsSaid }));
                 let location = self.start_location(module);
                 self.add_nameless_frame(module);
                 self.location_of_address.extend(std::iter::repeat_n(location, addresses));
