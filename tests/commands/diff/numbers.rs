@@ -242,7 +242,7 @@ fn an_empty_whole_is_no_number() {
 }
 
 #[test]
-fn what_needs_branches_is_refused_with_a_reason() {
+fn what_cannot_be_done_is_refused_with_a_reason() {
     let programs = Programs::new();
     programs.write_examples();
     for (arguments, reason) in [
@@ -252,6 +252,11 @@ fn what_needs_branches_is_refused_with_a_reason() {
         (&["-o", "2"], "there are 1 files"),
         (&["-c", "wdiff:0,1"], "other than 0"),
         (&["-t", "."], "a dot"),
+        (&["-t", ""], "a text on one line"),
+        (&["-t", "\n"], "a text on one line"),
+        (&["-", "-"], "standard input can be read once"),
+        (&["-", "-s", "cpu"], "reads a recording several times"),
+        (&["--time", "1,2:1,2:1,2"], "3 parts for 2 files"),
         (&["--metric", "cycles"], "no metric cycles; it has cpu-clock"),
     ] {
         let output = heatline(programs.root(), &[&["diff", "A", "B"], arguments].concat());

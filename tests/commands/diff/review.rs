@@ -5,7 +5,11 @@ use crate::lab::heatline;
 use serde_json::{Value, json};
 
 fn run(programs: &Programs, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = heatline(programs.root(), &[&["diff", "A", "B"], arguments].concat());
+    run_on(programs, &["A", "B"], arguments)
+}
+
+fn run_on(programs: &Programs, files: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
+    let output = heatline(programs.root(), &[&["diff"], files, arguments].concat());
     (output.status.code(), String::from_utf8(output.stdout).expect("text"))
 }
 
@@ -43,6 +47,32 @@ fn a_pull_request_gets_a_table_of_what_changed() {
             && text.contains("2 other rows are within noise or below the threshold.")
     );
     assert!(!text.contains("`fn4`"));
+}
+
+#[test]
+fn a_side_without_samples_is_no_good_news() {
+    let programs = Programs::new();
+    programs.write_examples();
+    programs.write("none", &[]);
+    for (files, empty) in [(["none", "A"], "none"), (["A", "none"], "none")] {
+        let (status, text) = run_on(&programs, &files, &["--fail-on", "+2pp", "--format", "markdown"]);
+        assert_eq!(status, Some(2));
+        assert!(text.starts_with(&format!("### Heatline: ❌ nothing compared: {empty} has no samples\n")), "{text}");
+        assert!(!text.contains("within noise") && text.contains("compare with care: none: no samples of"), "{text}");
+        let (status, text) = run_on(&programs, &files, &[]);
+        assert!(status == Some(0) && !text.contains("no significant"), "{text}");
+    }
+}
+
+#[test]
+fn names_of_recordings_are_text_in_a_review_and_nothing_else() {
+    let programs = Programs::new();
+    let before = "a <b>|*bold*|";
+    programs.write(before, &[("fn1", 5, 100)]);
+    programs.write("B", &[("fn1", 500, 100)]);
+    let (_, text) = run_on(&programs, &[before, "B"], &["--format", "markdown"]);
+    assert!(text.contains("- baseline: `a <b>|*bold*|`, 5 samples"), "{text}");
+    assert!(text.contains(r"> ℹ️ a \<b\>\|\*bold\*\|: 5 samples are few"), "{text}");
 }
 
 #[test]

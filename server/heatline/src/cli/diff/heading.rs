@@ -59,6 +59,9 @@ pub fn failed(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     let Some(limit) = outcome.limit else { return Ok(()) };
     let failed = outcome.failed();
     let sign = if limit.falls { '\u{2212}' } else { '+' };
+    if outcome.without_answer().is_some() {
+        return Ok(());
+    }
     if failed.is_empty() {
         return writeln!(out, "\nno significant difference beyond {sign}{} pp", round(limit.points));
     }

@@ -50,7 +50,9 @@ pub fn run(args: DiffArgs) -> anyhow::Result<ExitCode> {
         Output::Markdown => print(|out| review::markdown(out, &outcome, rows))?,
         Output::Sarif => print_json(&review::sarif(&outcome))?,
     }
-    if let Some(path) = outcome.without_answer() {
+    if outcome.limit.is_some()
+        && let Some(path) = outcome.without_answer()
+    {
         let metric = &outcome.metric.id;
         let path = path.display();
         bail!(

@@ -238,9 +238,14 @@ impl DiffArgs {
         if self.order > files.columns.len() {
             bail!("--order {}: there are {} files to order by", self.order, files.columns.len());
         }
-        if self.field_separator.as_deref() == Some(".") {
-            bail!("--field-separator .: a dot stands in for the separator within names; choose another");
+        match self.field_separator.as_deref() {
+            Some(".") => bail!("--field-separator .: a dot stands in for the separator within names; choose another"),
+            Some(text) if text.is_empty() || text.contains(['\n', '\r']) => {
+                bail!("--field-separator: expected a text on one line such as ';'");
+            }
+            _ => {}
         }
+        self.refuse_inputs(files)?;
         if self.perf && !matches!(self.format, Output::Table) {
             bail!("--perf prints what perf prints, which has one format; leave --format out");
         }
@@ -254,6 +259,27 @@ impl DiffArgs {
         self.refuse_renames()?;
         if !self.sort.is_empty() && self.inclusive {
             bail!("--inclusive: rows by --sort keys have exclusive cost only; use --by");
+        }
+        Ok(())
+    }
+
+    /// Refuses what would have to be read several times, and times of files that nobody named.
+    fn refuse_inputs(&self, files: &Files) -> anyhow::Result<()> {
+        let all = || files.baseline.iter().chain(files.columns.iter().flatten());
+        let streams = all().filter(|path| path.as_os_str() == "-").count();
+        if streams > 1 {
+            bail!("-: standard input can be read once, not as {streams} of the files");
+        }
+        let is_stream =
+            |path: &&PathBuf| path.as_os_str() == "-" || (path.exists() && !path.is_file() && !path.is_dir());
+        if self.sort.contains(&SortKey::Cpu)
+            && let Some(path) = all().find(is_stream)
+        {
+            bail!("--sort cpu reads a recording several times, which {} cannot be; write it to a file", path.display());
+        }
+        let times = self.reading.time.as_ref().map_or(0, |times| times.split(':').count());
+        if times > all().count() {
+            bail!("--time: {times} parts for {} files", all().count());
         }
         Ok(())
     }

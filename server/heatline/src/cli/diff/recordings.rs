@@ -154,6 +154,9 @@ impl<T> Recordings<T> {
     pub fn warnings(&self, metric: &MetricName) -> Vec<String> {
         let Some(base) = self.baseline.first() else { return Vec::new() };
         let mut sayings = Sayings::default();
+        if !base.has_samples(metric) {
+            sayings.say(&base.path, format!("no samples of {}", metric.id));
+        }
         for other in self.all().skip(1) {
             let mut say = |text: String| sayings.say(&other.path, text);
             base.facts.differences(&other.facts).into_iter().for_each(&mut say);

@@ -24,7 +24,8 @@ impl Outcome {
     /// Where shares moved because what they are of did: code that costs what it did is not better or worse.
     fn of_wholes(&self, column: usize) -> Option<String> {
         let (before, now) = (self.comparison.totals.first()?, self.comparison.totals.get(column)?);
-        let is_same_effort = before.runs == now.runs && self.work.is_empty() && !self.metric.is_statistic;
+        let is_same_effort =
+            before.runs == now.runs && self.work.is_empty() && !self.metric.is_statistic && !self.has_own_times;
         if !is_same_effort || before.weight.0 == 0 || now.weight.0 == 0 {
             return None;
         }

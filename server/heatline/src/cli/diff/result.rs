@@ -30,6 +30,8 @@ pub struct Outcome {
     pub work: Vec<f64>,
     /// Whether costs are those with everything that was called.
     pub inclusive: bool,
+    /// Whether of each file another part was read.
+    pub has_own_times: bool,
     /// Below this no difference is significant, in percentage points.
     pub threshold: f64,
     /// What fails the run.
@@ -103,6 +105,7 @@ impl Outcome {
             compute: args.compute,
             order: args.order,
             inclusive: args.inclusive,
+            has_own_times: args.reading.time.as_ref().is_some_and(|times| times.contains(':')),
             by: args.by,
             sort: args.sort.clone(),
             files,
@@ -128,10 +131,8 @@ impl Outcome {
         rows.flat_map(|row| of_row(row).into_iter().map(move |(column, delta)| (row, column, delta))).collect()
     }
 
-    /// A side of which nothing was compared, where that should decide whether the run fails: no difference is not the
-    /// answer then.
+    /// A side of which nothing was compared, so that no difference is not the answer.
     pub fn without_answer(&self) -> Option<&Path> {
-        self.limit?;
         let is_empty = |column: usize| self.files.iter().all(|file| file.column != column || file.total == 0);
         let empty = self.files.iter().find(|file| is_empty(file.column));
         Some(empty?.path.as_path())

@@ -31,7 +31,12 @@ fn findings(outcome: &Outcome) -> Vec<Finding<'_>> {
 pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Result<()> {
     let failed = outcome.failed();
     let found = findings(outcome);
+    let empty = outcome.without_answer().map(|path| path.display().to_string());
     let verdict = match (outcome.limit, failed.len(), found.len()) {
+        (limit, 0, 0) if empty.is_some() => {
+            let mark = if limit.is_some() { "❌ " } else { "" };
+            format!("{mark}nothing compared: {} has no samples", prose(empty.as_deref().unwrap_or_default()))
+        }
         (Some(limit), 0, _) => format!("✅ no significant difference beyond {}", points(signed(limit))),
         (Some(limit), 1, _) => format!("❌ 1 significant difference beyond {}", points(signed(limit))),
         (Some(limit), count, _) => format!("❌ {count} significant differences beyond {}", points(signed(limit))),
@@ -47,10 +52,13 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
     let (metric, by) = (&outcome.metric.id, outcome.by.name());
     writeln!(out, "- `{}` by {by}; shares of all samples, 95 % intervals\n", code(metric))?;
     for warning in &outcome.warnings {
-        writeln!(out, "> ⚠️ compare with care: {}\n", cell(warning))?;
+        writeln!(out, "> ⚠️ compare with care: {}\n", prose(warning))?;
     }
     for remark in outcome.remarks() {
-        writeln!(out, "> ℹ️ {}\n", cell(&remark))?;
+        writeln!(out, "> ℹ️ {}\n", prose(&remark))?;
+    }
+    if empty.is_some() && found.is_empty() {
+        return Ok(());
     }
     if found.is_empty() {
         let why =
@@ -96,6 +104,18 @@ fn signed(limit: super::options::Limit) -> f64 {
 /// Text that may stand between backticks.
 fn code(text: &str) -> String {
     printable(&text.replace('`', "'").replace(['\n', '\r'], " ")).into_owned()
+}
+
+/// Text that is nothing but text: names in it are of the recording, and may look like anything.
+fn prose(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in printable(&text.replace(['\n', '\r'], " ")).chars() {
+        if "\\`*_[]<>&#|~!".contains(c) {
+            plain.push('\\');
+        }
+        plain.push(c);
+    }
+    plain
 }
 
 /// Text that may stand in a cell of a table.
