@@ -34,7 +34,7 @@ fn a_time_outside_of_the_recording_is_answered_with_when_samples_were_taken() {
     for command in ["report", "annotate", "dump"] {
         let (_, errors) = run(&[command, "perf.data", "--time", "5,6"]);
         assert!(
-            errors.contains(&format!("no sample was taken then; samples were taken from {first} to {last} s")),
+            errors.contains(&format!("nothing was recorded then; the recording is from {first} to {last} s")),
             "{errors}"
         );
     }

@@ -165,6 +165,10 @@ fn a_call_by_pointer_is_on_the_only_line_that_makes_one() {
     let row = lines["rows"].as_array().unwrap().iter().find(|row| row["line"] == first).expect("the first line");
     assert_eq!(row["elapsed"]["inclusive"]["ns"], elapsed("twice"));
     assert!(!String::from_utf8_lossy(&output.stderr).contains("warning"), "{output:?}");
+    let output = heatline(traced.folder.path(), &["report", "uftrace.data", "--time", "0,1"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\nonly what --time 0,1 selects\n"), "{output:?}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("--time 0,1: nothing was recorded then; the recording is from "), "{errors}");
     for (by, is_told) in [("line", true), ("function", false)] {
         let output = heatline(traced.folder.path(), &["report", "uftrace.data", "--by", by]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

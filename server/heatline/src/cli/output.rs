@@ -130,7 +130,7 @@ pub fn samples_of(profile: &Profile, event: Option<EventId>) -> String {
         _ if event.is_some() => samples(0),
         _ => extent(profile),
     };
-    if names.is_empty() { number } else { format!("{number} of {}{more}", names.join(", ")) }
+    if names.is_empty() || profile.calls.is_some() { number } else { format!("{number} of {}{more}", names.join(", ")) }
 }
 
 /// One JSON document and a line end.

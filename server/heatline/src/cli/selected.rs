@@ -48,13 +48,15 @@ impl Selected {
         }
     }
 
-    /// What is shown, for a heading: `only samples of --comm first: 812 samples (61.5 %)`. `None` if it is everything.
+    /// What is shown, for a heading: `only samples of --comm first: 812 samples`. `None` if it is everything.
     pub fn sentence(&self, table: &CostTable) -> Option<String> {
         let mut parts = Vec::new();
         if !self.of_samples.is_empty() {
-            let selected = table.selected();
-            let left = if table.is_measured() { String::new() } else { format!(": {}", samples(selected.samples)) };
-            parts.push(format!("samples of {}{left}", self.of_samples.join(" ")));
+            let options = self.of_samples.join(" ");
+            parts.push(match table.is_measured() {
+                true => format!("what {options} selects"),
+                false => format!("samples of {options}: {}", samples(table.selected().samples)),
+            });
         }
         if !self.of_rows.is_empty() {
             parts.push(format!("rows of {}", self.of_rows.join(" ")));
@@ -112,9 +114,8 @@ pub fn outside_of_time(time: &str, inputs: &[PathBuf], known: Option<(u64, u64)>
         false => time_choice::span(path, &Bar::new()).ok(),
     };
     let spans: Vec<String> = inputs.iter().take(MOST_NAMED).filter_map(span).map(span_text).collect();
-    let recorded =
-        if spans.is_empty() { String::new() } else { format!("; samples were taken {}", spans.join(" and ")) };
-    format!("--time {time}: no sample was taken then{recorded}; parts can be named too, as in --time 10%-20%")
+    let recorded = if spans.is_empty() { String::new() } else { format!("; the recording is {}", spans.join(" and ")) };
+    format!("--time {time}: nothing was recorded then{recorded}; parts can be named too, as in --time 10%-20%")
 }
 
 /// In seconds as `--time` takes them, rounded so that both ends are inside.
