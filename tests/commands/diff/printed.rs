@@ -115,6 +115,18 @@ fn d8_a_file_with_another_event_has_no_values() {
 }
 
 #[test]
+fn shares_of_nothing_are_no_numbers() {
+    let programs = examples();
+    programs.write("weightless", &[("fn1", 3, 0), ("fn2", 30, 0)]);
+    programs.write("none", &[]);
+    for files in [["weightless", "A"], ["A", "weightless"], ["weightless", "weightless"], ["none", "A"], ["A", "none"]]
+    {
+        as_perf(programs.root(), &files);
+        as_perf(programs.root(), &[&files[..], &["-t", ";"]].concat());
+    }
+}
+
+#[test]
 fn kernel_functions_are_named_by_a_list() {
     let programs = Programs::new();
     let start = 0xffff_ffff_8100_0000;

@@ -57,7 +57,7 @@ fn a_side_without_samples_is_no_good_news() {
     for (files, empty) in [(["none", "A"], "none"), (["A", "none"], "none")] {
         let (status, text) = run_on(&programs, &files, &["--fail-on", "+2pp", "--format", "markdown"]);
         assert_eq!(status, Some(2));
-        assert!(text.starts_with(&format!("### Heatline: ❌ nothing compared: {empty} has no samples\n")), "{text}");
+        assert!(text.starts_with(&format!("### Heatline: ❌ nothing compared: {empty} has no cost\n")), "{text}");
         assert!(!text.contains("within noise") && text.contains("compare with care: none: no samples of"), "{text}");
         let (status, text) = run_on(&programs, &files, &[]);
         assert!(status == Some(0) && !text.contains("no significant"), "{text}");

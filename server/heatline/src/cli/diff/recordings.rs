@@ -143,9 +143,15 @@ impl<T> Recordings<T> {
 
     /// What was damaged, in words.
     fn damages(&self) -> Vec<String> {
+        let problems = || self.all().flat_map(|recording| recording.problems.iter().map(move |it| (recording, it)));
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        problems().for_each(|(_, problem)| *times.entry(&problem.message).or_default() += 1);
         let mut sayings = Sayings::default();
-        for recording in self.all() {
-            recording.problems.iter().for_each(|problem| sayings.say(&recording.path, output::in_words(problem)));
+        for (recording, problem) in problems() {
+            // Where it was and how often is of one recording.
+            let is_of_one = times.get(problem.message.as_str()) == Some(&1);
+            let text = if is_of_one { output::in_words(problem) } else { problem.message.clone() };
+            sayings.say(&recording.path, text);
         }
         sayings.lines(self.all().count())
     }

@@ -3,6 +3,7 @@
 use super::options::Kind;
 use super::result::Outcome;
 use super::values::Cell;
+use heatline_annotate::compare::Status;
 use heatline_annotate::text::samples;
 
 /// Wholes that differ by less count as equal: runs of one program differ as much.
@@ -91,7 +92,9 @@ fn first_of(mut remarks: Vec<String>) -> Vec<String> {
 impl Cell<'_> {
     /// Whether the share is significantly lower though nothing says that the weight is, or higher likewise.
     fn is_pushed(&self) -> bool {
-        let Some(delta) = self.change.delta.filter(|delta| delta.significant) else { return false };
+        let is_on_both = self.row.status == Status::Both && self.change.present;
+        let delta = self.change.delta.filter(|delta| delta.significant && is_on_both);
+        let Some(delta) = delta else { return false };
         let Some(rate) = self.weight_test() else { return false };
         if delta.points < 0.0 { rate.high >= 1.0 } else { rate.low <= 1.0 }
     }

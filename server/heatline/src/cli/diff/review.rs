@@ -35,7 +35,7 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
     let verdict = match (outcome.limit, failed.len(), found.len()) {
         (limit, 0, 0) if empty.is_some() => {
             let mark = if limit.is_some() { "❌ " } else { "" };
-            format!("{mark}nothing compared: {} has no samples", prose(empty.as_deref().unwrap_or_default()))
+            format!("{mark}nothing compared: {} has no cost", prose(empty.as_deref().unwrap_or_default()))
         }
         (Some(limit), 0, _) => format!("✅ no significant difference beyond {}", points(signed(limit))),
         (Some(limit), 1, _) => format!("❌ 1 significant difference beyond {}", points(signed(limit))),

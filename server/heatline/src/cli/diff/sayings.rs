@@ -1,17 +1,20 @@
 //! What is to be said of several recordings: once, with the names of those that it is said of.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Texts with the files that they hold of, in the order in which they were first said.
 #[derive(Default)]
 pub struct Sayings {
     texts: Vec<(String, Vec<PathBuf>)>,
+    known: HashMap<String, usize>,
 }
 
 impl Sayings {
     /// Says it of a file.
     pub fn say(&mut self, of: &Path, text: String) {
-        match self.texts.iter_mut().find(|(known, _)| *known == text) {
+        let at = *self.known.entry(text.clone()).or_insert(self.texts.len());
+        match self.texts.get_mut(at) {
             Some((_, files)) => files.push(of.to_owned()),
             None => self.texts.push((text, vec![of.to_owned()])),
         }

@@ -115,7 +115,11 @@ fn value(wish: &Wish, rows: &Rows, row: &Row, column: &Column) -> String {
     let pair = |file: usize| row.pairs[file - 1];
     let text = match column.value {
         Value::Baseline if row.is_dummy => String::new(),
-        Value::Baseline => format!("{:.2}{}", rows.baseline(row), if separated { "" } else { "%" }),
+        Value::Baseline => {
+            let share = rows.baseline(row);
+            let share = if share.is_nan() { "-nan".to_owned() } else { format!("{share:.2}") };
+            if separated { share } else { share + "%" }
+        }
         Value::BasePeriod => row.entry.period.to_string(),
         Value::Period(file) => pair(file).map(|period| period.to_string()).unwrap_or_default(),
         Value::Formula(file) => pair(file).map(|period| formula(wish, rows, row, file, period)).unwrap_or_default(),
@@ -131,7 +135,7 @@ fn computed(wish: &Wish, rows: &Rows, row: &Row, file: usize, period: u64) -> St
     let separated = wish.separator.is_some();
     match wish.compute {
         Compute::Delta | Compute::DeltaAbs => match rows.delta(row, file) {
-            Some(delta) if delta.is_nan() => "-nan%".into(),
+            Some(delta) if delta.is_nan() => if separated { "-NAN%" } else { "-nan%" }.into(),
             delta => format!("{:+.2}%", delta.unwrap_or(0.0)),
         },
         _ if row.is_dummy => "N/A".into(),
