@@ -257,6 +257,13 @@ fn what_cannot_be_done_is_refused_with_a_reason() {
         (&["-", "-"], "standard input can be read once"),
         (&["-", "-s", "cpu"], "reads a recording several times"),
         (&["--time", "1,2:1,2:1,2"], "3 parts for 2 files"),
+        // What perf has not got would be left undone without a word.
+        (&["--perf", "--fail-on", "+1pp"], "cannot be used with"),
+        (&["--perf", "--threshold", "1"], "cannot be used with"),
+        (&["--perf", "--inclusive"], "cannot be used with"),
+        (&["--perf", "--by", "line"], "cannot be used with"),
+        (&["-D", "--fail-on", "+1pp"], "cannot be used with"),
+        (&["-D", "--format", "json"], "cannot be used with"),
         (&["--metric", "cycles"], "no metric cycles; it has cpu-clock"),
     ] {
         let output = heatline(programs.root(), &[&["diff", "A", "B"], arguments].concat());

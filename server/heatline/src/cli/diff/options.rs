@@ -88,10 +88,10 @@ pub struct DiffArgs {
     #[arg(long)]
     pub pool: bool,
     /// By what rows are told apart.
-    #[arg(long, value_enum, default_value = "function", conflicts_with = "sort")]
+    #[arg(long, value_enum, default_value = "function", conflicts_with_all = ["sort", "perf"])]
     pub by: Kind,
     /// Compare cost with everything that was called, where there are stacks.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "perf")]
     pub inclusive: bool,
     /// What is computed: delta, delta-abs, ratio or wdiff:B,N (weights times N less the baseline's times B).
     #[arg(short, long, value_name = "WHAT", default_value = "delta-abs", value_parser = compute)]
@@ -140,10 +140,10 @@ pub struct DiffArgs {
     #[arg(long)]
     pub perf: bool,
     /// End with status 1 if a significant difference is above this, such as +2pp; -2pp for one that falls below.
-    #[arg(long, value_name = "LIMIT", value_parser = limit, allow_hyphen_values = true)]
+    #[arg(long, value_name = "LIMIT", value_parser = limit, allow_hyphen_values = true, conflicts_with_all = ["perf", "dump"])]
     pub fail_on: Option<Limit>,
     /// A smaller difference is not significant, in percentage points (default: the setting diff.threshold, 0.5).
-    #[arg(long, value_name = "PP", value_parser = points, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PP", value_parser = points, allow_negative_numbers = true, conflicts_with = "perf")]
     pub threshold: Option<f64>,
     /// Needs branch records; says so.
     #[arg(long, hide = true)]
@@ -155,7 +155,7 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub reading: ReadingArgs,
     /// How to write.
-    #[arg(long, value_enum, default_value = "table")]
+    #[arg(long, value_enum, default_value = "table", conflicts_with = "dump")]
     pub format: Output,
 }
 
