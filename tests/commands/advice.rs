@@ -72,10 +72,14 @@ __attribute__((noipa)) void middle(unsigned n) { work(n); sink++; }
 int main(void) { for (int i = 0; i < 100; i++) middle(1000000); return 0; }
 ";
 
-/// Compiles with this flag, records with these options and returns the recording's folder.
+/// Compiles the calls with this flag, records with these options and returns the recording's folder.
 fn recorded(flag: &str, options: &[&str]) -> TempDir {
+    recorded_of(CALLS, flag, options)
+}
+
+fn recorded_of(source: &str, flag: &str, options: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("calls.c"), CALLS).unwrap();
+    std::fs::write(folder.path().join("calls.c"), source).unwrap();
     let run = |command: &mut Command| {
         let output = command.current_dir(folder.path()).output().expect("a tool");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -113,5 +117,29 @@ fn threads_and_child_processes_have_whole_stacks() {
     for arguments in [&["report", "perf.data"][..], &["report", "perf.data", "--comm", "first"]] {
         let text = printed(lab.path("perf.data").parent().unwrap(), arguments);
         assert!(!header(&text).contains("stacks that end"), "{text}");
+    }
+}
+
+/// Recursion over more than 20 kB of stack.
+const DEEP: &str = "static volatile unsigned sink;
+__attribute__((noipa)) unsigned deep(unsigned level) {
+    volatile char room[200];
+    room[level % 200] = (char)level;
+    for (unsigned i = 0; level == 0 && i < 2000000; i++) sink = sink * 16777619u + i;
+    return level == 0 ? sink : deep(level - 1) + (unsigned char)room[level % 200];
+}
+int main(void) { for (int i = 0; i < 30; i++) sink += deep(100); return 0; }
+";
+
+#[test]
+fn stacks_deeper_than_what_was_copied_are_told_with_what_helps() {
+    for (copied, is_whole) in [("dwarf,8192", false), ("dwarf,40000", true)] {
+        let folder = recorded_of(DEEP, "-fomit-frame-pointer", &["--call-graph", copied]);
+        let document = report(&folder.path().join("perf.data"), &[]);
+        let reaches_main = document["rows"].as_array().unwrap().iter().any(|row| row["function"] == "main");
+        let problems = document["problems"].to_string();
+        assert_eq!(reaches_main, is_whole, "{document}");
+        assert_eq!(problems.contains("shallow-stack-copy"), !is_whole, "{problems}");
+        assert_eq!(problems.contains("record with --call-graph dwarf,65528"), !is_whole, "{problems}");
     }
 }

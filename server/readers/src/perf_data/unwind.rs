@@ -14,11 +14,15 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder};
 use heatline_profile::{BuildId, Identity, Module, ModuleId, ModuleKind};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Frames of one stack.
 const MOST_FRAMES: usize = 1024;
+
+/// What is further than this above the stack pointer is no part of the stack.
+const LARGEST_STACK: usize = 8 << 20;
 
 /// Processes whose unwinders are kept.
 const MOST_PROCESSES: usize = 256;
@@ -110,6 +114,18 @@ pub(crate) struct Unwinding {
     x86_64_cache: CacheX86_64,
     aarch64: Processes<UnwinderAarch64<Bytes>>,
     aarch64_cache: CacheAarch64,
+    /// Of how many bytes the largest copy of a stack is.
+    largest: usize,
+    depths: Depths,
+}
+
+/// How far stacks could be walked.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Depths {
+    /// All stacks.
+    pub walked: u64,
+    /// Those that go on where the copied bytes end.
+    pub beyond: u64,
 }
 
 type Processes<U> = FxHashMap<u32, Process<U>>;
@@ -126,7 +142,14 @@ impl Unwinding {
             x86_64_cache: CacheX86_64::new(),
             aarch64: Processes::default(),
             aarch64_cache: CacheAarch64::new(),
+            largest: 0,
+            depths: Depths::default(),
         }
+    }
+
+    /// How far stacks could be walked so far.
+    pub fn depths(&self) -> Depths {
+        self.depths
     }
 
     /// Binaries that were needed and not found, or are none that can be used.
@@ -137,7 +160,7 @@ impl Unwinding {
     /// Adds the user addresses of a stack to `words`, innermost first, as the present mappings of its task have it.
     pub fn walk(&mut self, dump: &Dump, task: u32, world: &World, words: &mut Vec<u64>) {
         let Some(ip) = dump.ip() else { return };
-        let stack = StackBytes { order: self.order, bytes: &dump.stack };
+        let stack = StackBytes { order: self.order, bytes: &dump.stack, ends_early: Cell::new(false) };
         match dump.machine {
             Machine::X86_64 => {
                 let (Some(sp), Some(bp)) = (dump.register(x86_64::SP), dump.register(x86_64::BP)) else {
@@ -165,6 +188,10 @@ impl Unwinding {
                 self.aarch64 = processes;
             }
         }
+        // Of a smaller copy there was no more to copy.
+        self.largest = self.largest.max(dump.stack.len());
+        self.depths.walked += 1;
+        self.depths.beyond += u64::from(stack.ends_early.get() && dump.stack.len() == self.largest);
     }
 
     /// The unwinder of a task's process, with its present mappings.
@@ -235,12 +262,18 @@ impl Unwinding {
 struct StackBytes<'a> {
     order: Order,
     bytes: &'a [u8],
+    /// Whether more of the stack was asked for than was copied.
+    ends_early: Cell<bool>,
 }
 
 impl StackBytes<'_> {
     fn read(&self, sp: u64, address: u64) -> Result<u64, ()> {
         let position = address.checked_sub(sp).and_then(|distance| usize::try_from(distance).ok()).ok_or(())?;
-        self.order.u64_at(self.bytes, position).ok_or(())
+        let word = self.order.u64_at(self.bytes, position);
+        if word.is_none() && position < LARGEST_STACK {
+            self.ends_early.set(true);
+        }
+        word.ok_or(())
     }
 }
 

@@ -215,6 +215,7 @@ impl<'a> Session<'a> {
         let spe = if self.trace.is_present() { self.decode_trace(bytes, monitor)? } else { None };
         self.note_counts();
         self.note_missing_binaries();
+        self.note_shallow_copies();
         let mut profile = Profile::new(ProfileKind::PerfData);
         profile.events = self.events.iter().map(EventInfo::event).collect();
         let first_metric = profile.events.len() as u32;

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::perf_data::blocks::End;
+use crate::perf_data::unwind::{Depths, Unwinding};
 use heatline_profile::{BuildId, FileOffset, ModuleId, ModuleKind, Problems, Profile};
 use std::collections::BTreeSet;
 
@@ -129,6 +130,17 @@ impl Session<'_> {
             if count > 0 {
                 self.problems.add(kind, count, offset, message);
             }
+        }
+    }
+
+    /// Stacks that were deeper than what was copied of them, if they are more than a few.
+    pub(super) fn note_shallow_copies(&mut self) {
+        const FEWEST: u64 = 10;
+        let Some(Depths { walked, beyond }) = self.folding.unwinding.as_ref().map(Unwinding::depths) else { return };
+        if beyond >= FEWEST && beyond >= walked / 20 {
+            let message = "stacks were deeper than what was copied of them, so their outer callers are missing; record with \
+                           --call-graph dwarf,65528";
+            self.problems.add("shallow-stack-copy", beyond, None, message);
         }
     }
 
