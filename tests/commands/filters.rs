@@ -61,7 +61,7 @@ fn the_header_says_what_is_selected_and_what_shares_are_of() {
         (
             &["--time", "0%-100%"][..],
             "only samples of --time 0%-100%: 1\u{202f}320 samples\n",
-            "of all samples of that time;",
+            "of all samples of --time 0%-100%;",
         ),
         (
             &["--comm", "neighbours"],

@@ -9,6 +9,7 @@ use crate::time_choice;
 use heatline_annotate::text::samples;
 use heatline_annotate::{By, CostTable, Filter, Selection, without_parameters};
 use heatline_profile::{Profile, Thread, ThreadId};
+use heatline_readers::spe;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,13 +20,12 @@ const MOST_NAMED: usize = 5;
 /// The filters of a command, and what they leave.
 #[derive(Debug)]
 pub struct Selected {
-    /// Those that choose samples, as they were given.
+    /// Those that shrink the whole that shares are of, as they were given.
+    of_whole: Vec<String>,
+    /// Those that choose samples of it.
     of_samples: Vec<String>,
     /// Those that choose rows.
     of_rows: Vec<String>,
-    /// Whether those of times and of processors are among them, which shrink the whole that shares are of.
-    by_time: bool,
-    by_cpu: bool,
     relative: bool,
 }
 
@@ -37,12 +37,12 @@ impl Selected {
             (!values.is_empty()).then(|| format!("{option} {}", values.join(",")))
         }
         let one = |option: &str, value: &Option<String>| value.as_ref().map(|value| format!("{option} {value}"));
-        let whole = [one("--time", &reading.time), one("--cpu", &reading.cpu)];
+        let records = reading.event.clone().filter(|name| spe::Group::from_name(name).is_some());
+        let whole = [one("--time", &reading.time), one("--cpu", &reading.cpu), one("--event", &records)];
         let threads = [list("--comm", &reading.comm), list("--pid", &reading.pid), list("--tid", &reading.tid)];
         Selected {
-            by_time: reading.time.is_some(),
-            by_cpu: reading.cpu.is_some(),
-            of_samples: whole.into_iter().chain(threads).flatten().collect(),
+            of_whole: whole.into_iter().flatten().collect(),
+            of_samples: threads.into_iter().flatten().collect(),
             of_rows: [list("--dso", &reading.dso), list("--symbol", &reading.symbol)].into_iter().flatten().collect(),
             relative: reading.percentage == Base::Relative,
         }
@@ -51,8 +51,9 @@ impl Selected {
     /// What is shown, for a heading: `only samples of --comm first: 812 samples`. `None` if it is everything.
     pub fn sentence(&self, table: &CostTable) -> Option<String> {
         let mut parts = Vec::new();
-        if !self.of_samples.is_empty() {
-            let options = self.of_samples.join(" ");
+        let options: Vec<&str> = self.of_whole.iter().chain(&self.of_samples).map(String::as_str).collect();
+        if !options.is_empty() {
+            let options = options.join(" ");
             parts.push(match table.is_measured() {
                 true => format!("what {options} selects"),
                 false => format!("samples of {options}: {}", samples(table.selected().samples)),
@@ -67,13 +68,11 @@ impl Selected {
     /// What percentages are of, where `all` is the word for what was recorded.
     pub fn base(&self, all: &str) -> String {
         let is_filtered = self.of_samples.len() + self.of_rows.len() > 0;
-        match (self.by_time, self.by_cpu) {
+        match self.of_whole.join(" ") {
             _ if self.relative => "what the filters leave".to_owned(),
-            (true, false) => format!("all {all} of that time"),
-            (false, true) => format!("all {all} of these processors"),
-            (true, true) => format!("all {all} of that time and these processors"),
-            (false, false) if is_filtered => format!("all {all}, selected or not"),
-            (false, false) => format!("all {all}"),
+            whole if !whole.is_empty() => format!("all {all} of {whole}"),
+            _ if is_filtered => format!("all {all}, selected or not"),
+            _ => format!("all {all}"),
         }
     }
 }
@@ -188,5 +187,34 @@ fn known<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
         1 => format!("; there is only {first}"),
         count if count <= MOST_NAMED => format!("{meant}; there are {first}"),
         count => format!("{meant}; there are {count}, the first: {first}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        reading: ReadingArgs,
+    }
+
+    #[track_caller]
+    fn check(options: &str, base: &str) {
+        let options = ["report"].into_iter().chain(options.split_whitespace());
+        assert_eq!(Selected::of(&Options::parse_from(options).reading).base("samples"), base);
+    }
+
+    #[test]
+    fn what_shares_are_of_follows_the_filters() {
+        check("", "all samples");
+        check("--time 10%-20% --tid 5", "all samples of --time 10%-20%");
+        check("--cpu 0,2 --dso a", "all samples of --cpu 0,2");
+        check("--event cycles", "all samples");
+        check(&format!("--event {}", spe::Group::L1dMiss.name()), "all samples of --event l1d-miss");
+        check("--pid 5,6", "all samples, selected or not");
+        check("--time 1,2 --comm a --percentage relative", "what the filters leave");
     }
 }
