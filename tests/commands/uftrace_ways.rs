@@ -262,6 +262,16 @@ fn the_two_recordings_that_the_recorder_keeps_are_compared_and_what_ails_both_is
     let about_info: Vec<&str> = errors.lines().filter(|line| line.contains("info cannot be read")).collect();
     assert_eq!(about_info.len(), 1, "{errors}");
     assert!(about_info[0].starts_with("heatline: warning: both recordings: "), "{errors}");
+    // Of times per unit of work nothing tells how sure they are.
+    let output = heatline(&folder, &["diff", "--work", "1,2", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = document["rows"].as_array().unwrap();
+    for row in rows.iter().filter(|row| row["status"] == "both") {
+        let (new, weight) = (&row["new"][0], |side: &Value| side["weight"].as_f64().unwrap());
+        let expected = weight(new) / weight(&row["baseline"]) / 2.0;
+        let per_work = new["per_work"].as_object().unwrap();
+        assert!((per_work["ratio"].as_f64().unwrap() - expected).abs() < 1e-9 && per_work.len() == 1, "{row}");
+    }
     let output = heatline(&folder, &["diff", "uftrace.data", "other.data"]);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(errors.starts_with("heatline: warning: uftrace.data: ") && !errors.contains("both"), "{errors}");

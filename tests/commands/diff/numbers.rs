@@ -206,6 +206,9 @@ fn runs_of_a_side_are_pooled() {
     let fn1 = row(&document, "fn1");
     assert_eq!((&fn1["baseline"]["percent"], &fn1["baseline"]["samples"]), (&json!(51.0), &json!(102)));
     assert_eq!((&fn1["new"][0]["samples"], fn1["new"].as_array().unwrap().len()), (&json!(80), 1));
+    // That is said of a recording that counts twice.
+    let twice = "B: it is pooled with itself, so that runs seem to differ less than they do";
+    assert_eq!(document["warnings"], json!([twice]));
     // With a baseline named, every other file is compared with it.
     let apart = programs.diff(&["--baseline", "A", "B", "C"]);
     assert_eq!(row(&apart, "fn1")["new"].as_array().unwrap().len(), 2);

@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use super::pairing::Joint;
 use super::{Amount, Delta, FEWEST_TESTED, LEVEL, Total, Verdict};
-use crate::statistics::{Family, newcombe, over_dispersion, share_p};
+use crate::statistics::{Family, MeanTest, newcombe, over_dispersion, share_p, welch};
 use crate::table::Cost;
 use heatline_profile::{Tally, Weight};
 
@@ -16,8 +16,8 @@ pub(crate) struct Side {
     hits: (f64, f64),
     /// Samples as they are counted for the least number that is tested.
     counted: f64,
-    /// Whether it is of one run that was measured, not sampled.
-    untestable: bool,
+    /// Of each run its share, where it was measured, not sampled.
+    measured: Vec<f64>,
 }
 
 /// The rows of all columns, the baseline first; `None` in a column without samples.
@@ -67,8 +67,11 @@ impl Run<'_> {
         if self.ledger.own_wholes {
             return (self.cost.weight.0 as f64, self.cost.samples as f64);
         }
-        let share = self.cost.weight.0 as f64 / (self.ledger.whole.0 as f64).max(1.0);
-        (share.min(1.0) * self.ledger.effective, self.ledger.effective)
+        (self.share() * self.ledger.effective, self.ledger.effective)
+    }
+
+    fn share(&self) -> f64 {
+        (self.cost.weight.0 as f64 / (self.ledger.whole.0 as f64).max(1.0)).min(1.0)
     }
 }
 
@@ -92,7 +95,7 @@ impl Side {
             present: samples > 0,
             hits: (share * of / spread, of / spread),
             counted,
-            untestable: runs.len() == 1 && runs.iter().any(|run| run.ledger.measured),
+            measured: runs.iter().filter(|run| run.ledger.measured).map(Run::share).collect(),
         }
     }
 
@@ -111,20 +114,34 @@ impl Side {
         self.present |= other.present;
         self.hits.0 = (self.hits.0 + other.hits.0).min(self.hits.1);
         self.counted += other.counted;
+        self.measured.iter_mut().zip(&other.measured).for_each(|(sum, share)| *sum = (*sum + share).min(1.0));
         self
     }
 
     /// The difference to this side; `None` where a side has no samples for a share.
     pub(crate) fn test(&self, now: &Side) -> Option<Test> {
         let (low, high) = newcombe(self.hits, now.hits)?;
-        Some(Test {
+        let sampled = Test {
             points: now.amount.percent - self.amount.percent,
             before: self.amount,
             low: 100.0 * low,
             high: 100.0 * high,
             p: share_p(self.hits, now.hits)?,
-            counted: if self.untestable || now.untestable { 0.0 } else { self.counted + now.counted },
-            untestable: self.untestable || now.untestable,
+            counted: self.counted + now.counted,
+            untestable: false,
+        };
+        if self.measured.is_empty() && now.measured.is_empty() {
+            return Some(sampled);
+        }
+        // Calls are no samples; what runs differ among themselves is all that is known.
+        Some(match welch(&self.measured, &now.measured) {
+            Some(MeanTest { p, low, high }) => {
+                // Around the difference of the sums, in which a longer run has more to say.
+                let half = 50.0 * (high - low);
+                let (low, high) = (sampled.points - half, sampled.points + half);
+                Test { p, low, high, counted: FEWEST_TESTED, ..sampled }
+            }
+            None => Test { counted: 0.0, untestable: true, ..sampled },
         })
     }
 }

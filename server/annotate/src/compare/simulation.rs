@@ -103,6 +103,27 @@ fn three_points_are_found_at_ten_thousand_samples() {
 }
 
 #[test]
+fn measured_times_of_programs_that_do_not_differ_flag_nothing() {
+    // Three runs a side, each with times that are a tenth more or less, and so many calls that a count says nothing.
+    let mut numbers = Numbers(4);
+    let run = |numbers: &mut Numbers| {
+        let times: Vec<f64> = falling(20).into_iter().map(|time| time * (0.9 + 0.2 * numbers.next())).collect();
+        let whole: f64 = times.iter().sum();
+        let shares: Vec<f64> = times.into_iter().map(|time| time / whole).collect();
+        Ledger { measured: true, ..draw(numbers, &shares, 20_000) }
+    };
+    let runs = 200;
+    let mut wrong = 0;
+    for _ in 0..runs {
+        let before: Vec<Ledger> = (0..3).map(|_| run(&mut numbers)).collect();
+        let after: Vec<Ledger> = (0..3).map(|_| run(&mut numbers)).collect();
+        let comparison = Comparison::new(&before, &[after], 0.0);
+        wrong += usize::from(comparison.rows.iter().any(|row| row.new[0].unwrap().delta.unwrap().significant));
+    }
+    assert!(wrong * 20 <= runs, "{wrong} of {runs} flag something");
+}
+
+#[test]
 fn runs_that_differ_among_themselves_flag_less() {
     // Each run has its own share around 10 %, as a program with phases has.
     let mut numbers = Numbers(3);

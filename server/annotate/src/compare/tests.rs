@@ -131,6 +131,13 @@ fn measured_times_of_one_run_each_are_not_tested_and_of_several_are() {
     let runs = |text: &str| vec![measured(text), measured(text)];
     let several = Comparison::new(&runs(before), &[runs(after)], 0.5);
     assert_eq!(verdict(several), Verdict::Significant);
+    let mixed = Comparison::new(&runs(before), &[vec![measured(after)]], 0.5);
+    assert_eq!(verdict(mixed), Verdict::Untestable);
+    // However many calls there are, runs that differ by as much among themselves say nothing.
+    let unsteady = |one: &str, other: &str| vec![measured(one), measured(other)];
+    let before = unsteady("9000: f\n1000: g", "8000: f\n2000: g");
+    let after = unsteady("8500: f\n1500: g", "7500: f\n2500: g");
+    assert_eq!(verdict(Comparison::new(&before, &[after], 0.5)), Verdict::Noise);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The JSON document of `heatline diff`.
 
-use super::result::Outcome;
+use super::result::{Outcome, PerWork};
 use heatline_annotate::compare::{Amount, Change, ComparedRow, SortKey, Status};
-use heatline_annotate::statistics::RateTest;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -107,15 +106,18 @@ struct ChangeJson {
     per_work: Option<RateJson>,
 }
 
-/// Samples per unit of work as a multiple of the baseline's; absent where that is infinite.
+/// Samples, or times that were measured, per unit of work as a multiple of the baseline's; what is infinite or not known
+/// is absent.
 #[derive(Serialize)]
 struct RateJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    low: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     high: Option<f64>,
-    p: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -200,8 +202,12 @@ fn row(outcome: &Outcome, row: &ComparedRow) -> RowJson {
 
 fn change(outcome: &Outcome, row: &ComparedRow, change: &Change, column: usize) -> ChangeJson {
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-    let rate =
-        |test: RateTest| RateJson { ratio: finite(test.ratio), low: test.low, high: finite(test.high), p: test.p };
+    let rate = |PerWork { ratio, test }: PerWork| RateJson {
+        ratio: finite(ratio),
+        low: test.map(|test| test.low),
+        high: test.and_then(|test| finite(test.high)),
+        p: test.map(|test| test.p),
+    };
     let delta = change.delta;
     ChangeJson {
         amount: change.amount.into(),

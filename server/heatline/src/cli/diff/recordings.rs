@@ -183,6 +183,13 @@ impl<T> Recordings<T> {
                 _ => {}
             }
         }
+        for runs in std::iter::once(&self.baseline).chain(&self.columns) {
+            let is_again = |(at, run): &(usize, &Recording<T>)| runs[..*at].iter().any(|other| other.path == run.path);
+            runs.iter().enumerate().filter(is_again).for_each(|(_, run)| {
+                sayings
+                    .say(&run.path, "it is pooled with itself, so that runs seem to differ less than they do".into());
+            });
+        }
         let cut = self.all().filter(|recording| recording.facts.truncated);
         cut.for_each(|recording| sayings.say(&recording.path, "the recording ends early".into()));
         sayings.lines(self.all().count())

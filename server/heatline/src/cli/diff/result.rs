@@ -44,6 +44,14 @@ pub struct Outcome {
     pub local: HashMap<String, PathBuf>,
 }
 
+/// How much there is of a row per unit of work.
+pub struct PerWork {
+    /// As a multiple of the baseline's.
+    pub ratio: f64,
+    /// Its interval and p-value, where samples tell them.
+    pub test: Option<RateTest>,
+}
+
 /// One file of a comparison.
 pub struct File {
     /// The column: 0 for the baseline.
@@ -139,8 +147,15 @@ impl Outcome {
     }
 
     /// How much more of a row there is per unit of work, where that was told.
-    pub fn per_work(&self, row: &ComparedRow, change: &Change, column: usize) -> Option<RateTest> {
-        change.per_work(row.baseline?, (*self.work.first()?, *self.work.get(column)?))
+    pub fn per_work(&self, row: &ComparedRow, change: &Change, column: usize) -> Option<PerWork> {
+        let (before, now) = (*self.work.first()?, *self.work.get(column)?);
+        if self.files.iter().any(|file| file.is_measured) {
+            // How often a function was called says nothing of its time.
+            let ratio = change.amount.weight.0 as f64 / now / (row.baseline?.weight.0 as f64 / before);
+            return ratio.is_finite().then_some(PerWork { ratio, test: None });
+        }
+        let test = change.per_work(row.baseline?, (before, now))?;
+        Some(PerWork { ratio: test.ratio, test: Some(test) })
     }
 
     /// How many columns are compared with the baseline.

@@ -1,7 +1,7 @@
 //! The values of a row in a column in words: the same in the table and in a report for a pull request.
 
 use super::options::DiffArgs;
-use super::result::Outcome;
+use super::result::{Outcome, PerWork};
 use heatline_annotate::compare::{Amount, Change, ComparedRow, Compute, Status, Verdict};
 use heatline_annotate::statistics::RateTest;
 use heatline_annotate::text::{self, points};
@@ -128,8 +128,9 @@ impl Cell<'_> {
     /// `×1.30 (0.99 to 1.70)`: how many times as much there is per unit of work, with its 95 % interval.
     pub fn per_unit(&self) -> Option<String> {
         let end = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() };
-        let RateTest { ratio, low, high, .. } = self.outcome.per_work(self.row, self.change, self.column)?;
-        Some(format!("×{} ({} to {})", end(ratio), end(low), end(high)))
+        let PerWork { ratio, test } = self.outcome.per_work(self.row, self.change, self.column)?;
+        let interval = test.map(|test| format!(" ({} to {})", end(test.low), end(test.high)));
+        Some(format!("×{}{}", end(ratio), interval.unwrap_or_default()))
     }
 
     fn p(&self) -> Option<String> {
