@@ -237,8 +237,7 @@ fn a_removed_line_is_gone_and_a_commit_in_which_the_lines_do_not_fit_is_passed_o
     repository.write(&removed);
     let places = places(&profile, "busy.c");
     assert_eq!(places[&HOT].1, "gone", "{places:?}");
-    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
-    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let text = annotated(&repository);
     assert!(text.contains("of the cost was on") && text.contains("gone)"), "{text}");
 }
 
@@ -267,8 +266,7 @@ fn a_source_that_the_compiler_embedded_needs_no_history() {
     repository.write(&edited());
     check(&repository, &profile, &edited(), (HOT + 2, "changed"));
     std::fs::remove_file(repository.path("busy.c")).expect("it was there");
-    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
-    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let text = annotated(&repository);
     assert!(text.contains("16777619u") && text.contains("the text that was profiled"), "{text}");
 }
 
@@ -286,8 +284,7 @@ fn another_text_shows_costs_of_functions_only() {
     let repository = Repository::new();
     repository.record(&["gcc"]);
     repository.write("// Nothing of it.\nint answer(void) { return 42; }\n\nint question(int a)\n{\n  return a;\n}\n");
-    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
-    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let text = annotated(&repository);
     assert!(text.contains("costs of functions only") && text.contains("busy"), "{text}");
 }
 
@@ -329,10 +326,14 @@ fn costs_of_generated_code_stand_in_the_file_that_it_names() {
     assert_eq!(places.get(&HOT), Some(&(HOT, "exact".to_owned())), "{places:?}");
 }
 
-/// What `annotate` says of the file that holds `busy`, without its first lines.
+/// What a command prints.
+fn printed(repository: &Repository, arguments: &[&str]) -> String {
+    String::from_utf8_lossy(&heatline(&repository.path(""), arguments).stdout).into_owned()
+}
+
+/// What `annotate` says of the file that holds `busy`.
 fn annotated(repository: &Repository) -> String {
-    let shown = heatline(&repository.path(""), &["annotate", "perf.data", "--source", "busy.c"]);
-    String::from_utf8_lossy(&shown.stdout).into_owned()
+    printed(repository, &["annotate", "perf.data", "--source", "busy.c"])
 }
 
 #[test]
@@ -419,8 +420,7 @@ fn a_source_that_could_be_several_files_is_settled_by_the_option_that_the_warnin
 
 /// What `report --by line` says to people.
 fn table(repository: &Repository) -> String {
-    let shown = heatline(&repository.path(""), &["report", "perf.data", "--by", "line"]);
-    String::from_utf8_lossy(&shown.stdout).into_owned()
+    printed(repository, &["report", "perf.data", "--by", "line"])
 }
 
 #[test]

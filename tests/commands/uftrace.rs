@@ -185,7 +185,8 @@ pub fn ours(document: &Value) -> BTreeMap<String, Ours> {
     rows
 }
 
-fn is_near(ours: f64, theirs: (f64, f64), terms: f64) -> bool {
+/// Whether a time is that of uftrace, which rounds.
+pub fn is_near(ours: f64, theirs: (f64, f64), terms: f64) -> bool {
     (ours - theirs.0).abs() <= theirs.1 * terms
 }
 

@@ -1,7 +1,7 @@
 //! The ways to instrument and to record, and recordings that are incomplete, against `uftrace report`.
 
 use super::lab::{heatline, report};
-use super::uftrace::{JUMPED, MIXED, THROWING, Traced, check, ours};
+use super::uftrace::{JUMPED, MIXED, THROWING, Traced, check, is_near, ours};
 use serde_json::Value;
 use std::path::Path;
 
@@ -207,8 +207,8 @@ fn a_recording_that_was_cut_off_shows_what_was_written() {
         let theirs = traced.theirs("uftrace.data");
         let ours = ours(&report(&recording, &[]));
         for (name, theirs) in &theirs {
-            let near = (ours[name].elapsed - theirs.total.0).abs() <= theirs.total.1;
-            assert!(near && ours[name].calls == theirs.calls, "{name}: {:?} {theirs:?}", ours[name]);
+            let is_near = is_near(ours[name].elapsed, theirs.total, 1.0);
+            assert!(is_near && ours[name].calls == theirs.calls, "{name}: {:?} {theirs:?}", ours[name]);
         }
         assert_eq!(ours["main"].calls, 1);
         // Half of a record behind is told and changes nothing.

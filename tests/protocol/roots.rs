@@ -17,6 +17,17 @@ fn has_hint(client: &mut Client, uri: &str) -> bool {
     client.hints(uri).iter().any(|(line, _, label)| *line == HOTTEST && label.starts_with(HOTTEST_SHARE))
 }
 
+/// A client that was initialized finds the hottest line in this source.
+#[track_caller]
+fn check_hottest(mut client: Client, source: &Path) {
+    client.notify("initialized", json!({}));
+    client.status("ready");
+    let (uri, _) = client.open(source);
+    assert!(has_hint(&mut client, &uri));
+    assert_eq!(hottest(&mut client)["uri"], uri);
+    assert_eq!(client.end().code(), Some(0));
+}
+
 fn change_roots(client: &mut Client, added: &[&Path], removed: &[&Path]) {
     let folders = |paths: &[&Path]| -> Value {
         paths.iter().map(|path| json!({ "uri": uri_of(path), "name": "another" })).collect()
@@ -66,12 +77,7 @@ fn both_roots_are_looked_into_from_the_beginning() {
         "initialize",
         json!({ "processId": null, "rootUri": null, "capabilities": {}, "workspaceFolders": folders }),
     );
-    client.notify("initialized", json!({}));
-    client.status("ready");
-    let (uri, _) = client.open(&source);
-    assert!(has_hint(&mut client, &uri));
-    assert_eq!(hottest(&mut client)["uri"], uri);
-    assert_eq!(client.end().code(), Some(0));
+    check_hottest(client, &source);
 }
 
 #[test]
@@ -80,12 +86,7 @@ fn a_file_outside_of_the_workspace_has_costs_where_the_prefix_map_leads_to_it() 
     let mut client = Client::start(&workspace.root(), &[]);
     client.settings["sourceMap"] = json!([["/quickstart", other.path()]]);
     client.initialize(&workspace.root(), json!({}));
-    client.notify("initialized", json!({}));
-    client.status("ready");
-    let (uri, _) = client.open(&source);
-    assert!(has_hint(&mut client, &uri));
-    assert_eq!(hottest(&mut client)["uri"], uri);
-    assert_eq!(client.end().code(), Some(0));
+    check_hottest(client, &source);
 }
 
 #[test]

@@ -226,11 +226,17 @@ fn a_damaged_recording_is_a_failed_state_and_no_message_box() {
     assert_eq!(client.end().code(), Some(0));
 }
 
-#[test]
-fn a_baseline_gives_differences_and_null_takes_them_away() {
+/// The example with its recording as `old.data` and another in its place.
+fn with_baseline() -> Workspace {
     let workspace = Workspace::new();
     std::fs::copy(workspace.path("perf.data"), workspace.path("old.data")).unwrap();
     replace_recording(&workspace);
+    workspace
+}
+
+#[test]
+fn a_baseline_gives_differences_and_null_takes_them_away() {
+    let workspace = with_baseline();
     let mut client = Client::begin(&workspace.root(), json!({}));
     let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
     let plain = client.hints(&uri);
@@ -246,9 +252,7 @@ fn a_baseline_gives_differences_and_null_takes_them_away() {
 
 #[test]
 fn a_client_that_paints_differences_gets_them_apart_from_the_hints() {
-    let workspace = Workspace::new();
-    std::fs::copy(workspace.path("perf.data"), workspace.path("old.data")).unwrap();
-    replace_recording(&workspace);
+    let workspace = with_baseline();
     let mut other = Client::begin(&workspace.root(), json!({}));
     let mut painter =
         Client::begin(&workspace.root(), json!({ "experimental": { "heatline": { "paintsDeltas": true } } }));

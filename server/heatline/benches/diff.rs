@@ -7,10 +7,11 @@
 
 #[path = "../../readers/benches/generate/mod.rs"]
 mod generate;
+mod watched;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
+use watched::{Run, millis, run};
 
 /// Measurements of each side; the fastest counts, as it is the least disturbed.
 const RUNS: usize = 5;
@@ -20,13 +21,6 @@ const SAMPLES: u64 = 560_000;
 
 /// What is promised: so many times faster than perf, in at most so many MiB.
 const PROMISE: (f64, f64) = (4.0, 60.0);
-
-/// How a run of a program went.
-struct Run {
-    time: Duration,
-    /// The most memory it had, in MiB.
-    memory: f64,
-}
 
 fn main() {
     let folder = std::env::temp_dir().join(format!("heatline-diff-{}", std::process::id()));
@@ -45,10 +39,10 @@ fn main() {
 }
 
 fn compare(folder: &Path, binary: &Path) {
-    let theirs = best((0..RUNS).map(|_| run(perf(folder))));
+    let theirs = best((0..RUNS).map(|_| run(perf(folder), None)));
     println!("perf diff:                  {:6.0} ms, peak memory {:.0} MiB", millis(theirs.time), theirs.memory);
     for options in [&["--perf"][..], &[], &["--by", "line"]] {
-        let ours = best((0..RUNS).map(|_| run(heatline(binary, folder, options))));
+        let ours = best((0..RUNS).map(|_| run(heatline(binary, folder, options), None)));
         let ratio = theirs.time.as_secs_f64() / ours.time.as_secs_f64();
         let name = format!("heatline diff {}:", options.join(" "));
         println!("{name:27} {:6.0} ms, peak memory {:.0} MiB, ratio {ratio:.1}", millis(ours.time), ours.memory);
@@ -57,13 +51,9 @@ fn compare(folder: &Path, binary: &Path) {
     }
 }
 
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
 /// The fastest time and the most memory.
 fn best(runs: impl Iterator<Item = Run>) -> Run {
-    let both = |a: Run, b: Run| Run { time: a.time.min(b.time), memory: a.memory.max(b.memory) };
+    let both = |a: Run, b: Run| Run { time: a.time.min(b.time), memory: a.memory.max(b.memory), ..a };
     runs.reduce(both).expect("a run")
 }
 
@@ -77,26 +67,4 @@ fn perf(folder: &Path) -> Command {
     let mut command = Command::new("perf");
     command.args(["diff", "-f"]).env("PAGER", "cat").env("DEBUGINFOD_URLS", "").current_dir(folder);
     command
-}
-
-/// Runs a program and watches its memory.
-fn run(mut command: Command) -> Run {
-    let start = Instant::now();
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("an installed program");
-    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
-    let mut memory = 0.0f64;
-    loop {
-        memory = memory.max(peak(&status));
-        if child.try_wait().expect("a child").is_some() {
-            return Run { time: start.elapsed(), memory };
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// The most memory a process has had, in MiB.
-fn peak(status: &Path) -> f64 {
-    let text = std::fs::read_to_string(status).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }

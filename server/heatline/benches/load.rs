@@ -7,24 +7,18 @@
 
 #[path = "../../readers/benches/generate/mod.rs"]
 mod generate;
+mod watched;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use watched::{Run, millis, run};
 
 /// Measurements of our side; the fastest counts, as it is the least disturbed.
 const RUNS: usize = 5;
 
 /// `perf report --sort srcline` is stopped after so long; the ratio is then a lower bound.
 const PATIENCE: Duration = Duration::from_secs(180);
-
-/// How a run of a program went.
-struct Run {
-    time: Duration,
-    /// The most memory it had, in MiB.
-    memory: f64,
-    finished: bool,
-}
 
 fn main() {
     let folder = std::env::temp_dir().join(format!("heatline-load-{}", std::process::id()));
@@ -63,10 +57,6 @@ fn debug_sections(binary: &Path) -> f64 {
     text.lines().filter_map(size).sum::<u64>() as f64 / f64::from(1 << 20)
 }
 
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
 fn heatline(binary: &Path, profile: &Path) -> Command {
     let mut command = Command::new(binary);
     command.args(["report", "--by", "line", "--limit", "20"]).arg(profile);
@@ -78,31 +68,4 @@ fn perf(profile: &Path, sort: &str) -> Command {
     command.args(["report", "-f", "--stdio", "--no-children", "--sort", sort, "-i"]).arg(profile);
     command.env("PAGER", "cat").env("DEBUGINFOD_URLS", "").current_dir(profile.parent().unwrap_or(Path::new("/")));
     command
-}
-
-/// Runs a program and watches its memory.
-fn run(mut command: Command, patience: Option<Duration>) -> Run {
-    let start = Instant::now();
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("an installed program");
-    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
-    let mut memory = 0.0f64;
-    loop {
-        memory = memory.max(peak(&status));
-        if child.try_wait().expect("a child").is_some() {
-            return Run { time: start.elapsed(), memory, finished: true };
-        }
-        if patience.is_some_and(|patience| start.elapsed() > patience) {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Run { time: start.elapsed(), memory, finished: false };
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// The most memory a process has had, in MiB.
-fn peak(status: &Path) -> f64 {
-    let text = std::fs::read_to_string(status).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }

@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, clippy::print_stdout)] // It starts processes and prints results.
 
 mod generate;
+mod memory;
 mod ways;
 
 use heatline_profile::Silent;
@@ -42,15 +43,11 @@ fn read(path: &Path) {
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
     let processor = (ways::processor_time() - before).as_secs_f64() * 1e3;
     let samples: u64 = profile.totals().iter().map(|total| total.samples).sum();
-    println!("{milliseconds:.1} {:.1} {samples} {} {processor:.0}", peak_memory(), profile.stacks.len());
-}
-
-/// The most memory this process had, in MiB.
-fn peak_memory() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kib.unwrap_or(0.0) / 1024.0
+    println!(
+        "{milliseconds:.1} {:.1} {samples} {} {processor:.0}",
+        memory::peak(memory::OF_MINE),
+        profile.stacks.len()
+    );
 }
 
 fn compare() {

@@ -5,6 +5,8 @@
 
 #![allow(clippy::disallowed_methods, clippy::print_stdout)] // It starts processes and prints results.
 
+mod memory;
+
 use heatline_profile::Silent;
 use heatline_readers::{Folder, Input, ReadOptions, ReadSeek};
 use std::path::{Path, PathBuf};
@@ -71,15 +73,7 @@ fn read(path: &Path) {
     let folder = OnDisk(path.to_owned());
     let profile = heatline_readers::read(Input::Folder(&folder), &ReadOptions::default(), &Silent);
     let profile = profile.expect("a profile");
-    println!("{:.1} {:.1} {}", start.elapsed().as_secs_f64() * 1e3, peak_memory(), profile.samples());
-}
-
-/// The most memory this process had, in MiB.
-fn peak_memory() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kib.unwrap_or(0.0) / 1024.0
+    println!("{:.1} {:.1} {}", start.elapsed().as_secs_f64() * 1e3, memory::peak(memory::OF_MINE), profile.samples());
 }
 
 fn compare() {
