@@ -251,6 +251,25 @@ fn a_baseline_gives_differences_and_null_takes_them_away() {
 }
 
 #[test]
+fn a_profile_that_is_its_own_baseline_stays_and_that_is_told() {
+    let workspace = Workspace::new();
+    let mut client = Client::begin(&workspace.root(), json!({}));
+    let (uri, _) = client.open(&workspace.path("src/tree.cpp"));
+    let plain = client.hints(&uri);
+    for itself in ["perf.data", "."] {
+        execute(&mut client, "baseline", &json!([itself]));
+        let status = client.status("ready");
+        assert!(status["baseline"].as_str().is_some_and(|path| path.ends_with("/perf.data")), "{status}");
+        assert!(status["problems"].to_string().contains("the baseline is the profile that is shown"), "{status}");
+        assert!(client.hints(&uri).iter().all(|(.., label)| label.ends_with("Δ +0.0 pp")));
+        execute(&mut client, "baseline", &json!([null]));
+        client.status("ready");
+        assert_eq!(client.hints(&uri), plain);
+    }
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
 fn a_client_that_paints_differences_gets_them_apart_from_the_hints() {
     let workspace = with_baseline();
     let mut other = Client::begin(&workspace.root(), json!({}));

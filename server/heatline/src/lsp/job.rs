@@ -86,7 +86,10 @@ impl Job {
             Some(kept) => kept.clone(),
             None => self.with_bases(self.load(&self.wish.profile, (0, end))?),
         };
-        let mut remark = None;
+        let is_itself = self.wish.baseline.as_ref() == Some(&self.wish.profile);
+        let mut remark = is_itself.then(|| {
+            "the baseline is the profile that is shown; freeze it, and take what that makes for the baseline".to_owned()
+        });
         let baseline = match (&self.wish.baseline, &self.baseline) {
             (Some(_), Some(kept)) => Some(kept.clone()),
             (Some(path), None) => match self.load(path, (end, 100)) {

@@ -255,8 +255,11 @@ impl Keeper {
             None => state.settings.baseline.as_ref().map(in_root),
         };
         let profile = match &self.choice {
-            // A baseline that lies beside the recordings is none to be shown by itself.
-            Choice::Newest => self.found.profiles.iter().find(|path| Some(*path) != baseline.as_ref())?.clone(),
+            // A baseline that lies beside the recordings is none to be shown by itself, unless it is all there is.
+            Choice::Newest => {
+                let mut others = self.found.profiles.iter().filter(|path| Some(*path) != baseline.as_ref());
+                others.next().or(self.found.profiles.first())?.clone()
+            }
             Choice::This(path) => path.clone(),
             Choice::Nothing => return None,
         };
