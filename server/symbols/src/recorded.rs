@@ -2,9 +2,7 @@
 
 use crate::demangle::demangle;
 use crate::resolution::{Chain, FileId, Frame, Function, FunctionId, Reason, Resolution, SourceFile};
-use heatline_profile::{
-    ModuleAddress, ModuleFrames, ModuleId, RecordedFileId, RecordedFrame, RecordedFunctionId, Symbolization,
-};
+use heatline_profile::{ModuleAddress, ModuleFrames, ModuleId, RecordedFileId, RecordedFrame, Symbolization};
 use std::sync::Arc;
 
 /// What a recording says of some addresses of one module.
@@ -93,45 +91,65 @@ impl Recorded {
     }
 }
 
-/// The files and functions that frames of one module name, ascending.
+/// The files and functions that frames of one module name.
 struct Parts {
-    files: Vec<RecordedFileId>,
-    functions: Vec<RecordedFunctionId>,
+    files: Used,
+    functions: Used,
+}
+
+/// The items of a list that are used, and which of those each is.
+struct Used {
+    items: Vec<u32>,
+    /// Per item of the list.
+    place: Vec<Option<u32>>,
+}
+
+impl Used {
+    /// `used` may name an item often, and items that are not there.
+    fn new(length: usize, used: impl Iterator<Item = u32>) -> Used {
+        let mut place = vec![None; length];
+        used.for_each(|item| place.get_mut(item as usize).into_iter().for_each(|place| *place = Some(0)));
+        let mut items = Vec::new();
+        for (item, place) in (0..).zip(&mut place).filter(|(_, place)| place.is_some()) {
+            *place = Some(items.len() as u32);
+            items.push(item);
+        }
+        Used { items, place }
+    }
+
+    fn place(&self, item: u32) -> Option<usize> {
+        self.place.get(item as usize)?.map(|place| place as usize)
+    }
 }
 
 impl Parts {
     fn used(symbolization: &Symbolization, module: &ModuleFrames) -> Parts {
         let frames = || (0..module.chain_count() as u32).flat_map(|number| module.chain(number));
-        let mut functions: Vec<_> = frames().filter_map(|frame| frame.function).collect();
-        functions.sort_unstable();
-        functions.dedup();
-        functions.retain(|id| (id.0 as usize) < symbolization.functions.len());
-        let declared = functions.iter().filter_map(|id| symbolization.functions[id.0 as usize].file);
-        let mut files: Vec<_> = frames().filter_map(|frame| frame.file).chain(declared).collect();
-        files.sort_unstable();
-        files.dedup();
-        files.retain(|id| (id.0 as usize) < symbolization.files.len());
-        Parts { files, functions }
+        let functions = frames().filter_map(|frame| Some(frame.function?.0));
+        let functions = Used::new(symbolization.functions.len(), functions);
+        let declared = functions.items.iter().filter_map(|id| symbolization.functions[*id as usize].file);
+        let files = frames().filter_map(|frame| frame.file).chain(declared).map(|id| id.0);
+        Parts { files: Used::new(symbolization.files.len(), files), functions }
     }
 
     fn file(&self, id: Option<RecordedFileId>) -> Option<FileId> {
-        FileId::new(self.files.binary_search(&id?).ok()?)
+        FileId::new(self.files.place(id?.0)?)
     }
 
     fn frame(&self, frame: &RecordedFrame) -> Frame {
-        let function = frame.function.and_then(|id| FunctionId::new(self.functions.binary_search(&id).ok()?));
+        let function = frame.function.and_then(|id| FunctionId::new(self.functions.place(id.0)?));
         Frame { function, file: self.file(frame.file), line: frame.line, column: None, inlined: frame.inlined }
     }
 
     fn files(&self, of: &Symbolization) -> Vec<SourceFile> {
-        let files = self.files.iter().map(|id| &of.files[id.0 as usize]);
+        let files = self.files.items.iter().map(|id| &of.files[*id as usize]);
         files
             .map(|file| SourceFile { path: file.path.clone(), checksum: file.checksum, text: file.text.clone() })
             .collect()
     }
 
     fn functions(&self, of: &Symbolization) -> Vec<Function> {
-        let functions = self.functions.iter().map(|id| &of.functions[id.0 as usize]);
+        let functions = self.functions.items.iter().map(|id| &of.functions[*id as usize]);
         let function = |function: &heatline_profile::RecordedFunction| {
             let (name, linkage_name) = match &function.linkage_name {
                 None if is_mangled(&function.name) => for_people(&function.name),
@@ -165,7 +183,7 @@ fn for_people(name: &Arc<str>) -> (Arc<str>, Option<Arc<str>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heatline_profile::{RecordedFile, RecordedFunction};
+    use heatline_profile::{RecordedFile, RecordedFunction, RecordedFunctionId};
     use std::num::NonZeroU32;
 
     fn recording() -> Symbolization {

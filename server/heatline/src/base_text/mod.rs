@@ -20,6 +20,7 @@ use heatline_annotate::placement::{Declaration, declared, fit};
 use heatline_annotate::{FileId, Model, components, is_absolute};
 use heatline_symbols::Checksum;
 use history::{Found, Repository, Want};
+use rayon::prelude::*;
 use renames::{Lost, Renamed};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
@@ -179,13 +180,13 @@ impl BaseTexts {
 
     /// Finds the texts that are at hand, and takes what is here for the others. Reads all sources with cost once.
     pub fn at_hand(loaded: &Loaded, cancelled: &AtomicBool) -> Self {
-        let mut found = BaseTexts::default();
-        let files = Costed::all(loaded);
-        for file in files.iter().take_while(|_| !cancelled.load(Ordering::Relaxed)) {
+        let find = |file: &Costed| {
             let here = || Some(BaseText::seen(&read(file.path.as_deref()?)?));
-            found.texts.extend(file.at_hand(None).or_else(here).map(|base| (file.file, base)));
-        }
-        found
+            Some((file.file, file.at_hand(None).or_else(here)?))
+        };
+        let files = Costed::all(loaded);
+        let wanted = files.par_iter().filter(|_| !cancelled.load(Ordering::Relaxed));
+        BaseTexts { texts: wanted.filter_map(find).collect(), ..BaseTexts::default() }
     }
 
     /// Looks in `buffers`, texts that are open in an editor, and in the history of repositories for what is not known

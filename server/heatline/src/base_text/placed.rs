@@ -5,6 +5,7 @@ use super::{BaseTexts, read, resolved};
 use crate::load::Loaded;
 use heatline_annotate::FileId;
 use heatline_annotate::placement::{Comparison, Placement};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -106,7 +107,7 @@ impl Bases {
     /// With the lines placed in the files of the disk.
     fn placed(mut self) -> Self {
         let files: Vec<FileId> = self.texts.files().collect();
-        self.closed = files.into_iter().filter_map(|file| Some((file, self.look_at(file)?))).collect();
+        self.closed = files.into_par_iter().filter_map(|file| Some((file, self.look_at(file)?))).collect();
         self
     }
 
