@@ -84,26 +84,41 @@ impl Job {
         let end = if self.wish.baseline.is_some() { 60 } else { 100 };
         let profile = match &self.profile {
             Some(kept) => kept.clone(),
-            None => self.with_bases(self.load(&self.wish.profile, (0, end))?),
+            None => self.load(&self.wish.profile, (0, end))?,
         };
-        let is_itself = self.wish.baseline.as_ref() == Some(&self.wish.profile);
+        let Some(baseline) = &self.wish.baseline else { return self.without_baseline(profile) };
+        let is_itself = *baseline == self.wish.profile;
         let mut remark = is_itself.then(|| {
             "the baseline is the profile that is shown; freeze it, and take what that makes for the baseline".to_owned()
         });
-        let baseline = match (&self.wish.baseline, &self.baseline) {
-            (Some(_), Some(kept)) => Some(kept.clone()),
-            (Some(path), None) => match self.load(path, (end, 100)) {
-                Ok(kept) => Some(self.with_bases(kept)),
-                Err(error) if self.cancelled.load(Ordering::Relaxed) => return Err(error),
-                Err(error) => {
-                    remark = Some(format!("the baseline cannot be used: {error:#}"));
-                    None
-                }
-            },
-            (None, _) => None,
+        let profile = if profile.bases.is_some() { profile } else { self.with_bases(profile) };
+        let baseline = match self.baseline.clone().map_or_else(|| self.load(baseline, (end, 100)), Ok) {
+            Ok(kept) if kept.bases.is_some() => Some(kept),
+            Ok(kept) => Some(self.with_bases(kept)),
+            Err(error) if self.cancelled.load(Ordering::Relaxed) => return Err(error),
+            Err(error) => {
+                remark = Some(format!("the baseline cannot be used: {error:#}"));
+                None
+            }
         };
-        let mut shown = Shown::build(profile, baseline, self.wish.metric.as_deref(), &self.wish.settings)?;
+        let mut shown = self.build(profile, baseline)?;
         shown.remarks.extend(remark);
+        Ok(shown)
+    }
+
+    fn build(&self, profile: Kept, baseline: Option<Kept>) -> anyhow::Result<Shown> {
+        Shown::build(profile, baseline, self.wish.metric.as_deref(), &self.wish.settings)
+    }
+
+    /// Costs that are compared with nothing need no texts, so that these are read in the meantime.
+    fn without_baseline(&self, profile: Kept) -> anyhow::Result<Shown> {
+        if profile.bases.is_some() {
+            return self.build(profile, None);
+        }
+        let (with_bases, shown) =
+            rayon::join(|| self.with_bases(profile.clone()), || self.build(profile.clone(), None));
+        let mut shown = shown?;
+        shown.kept = with_bases;
         Ok(shown)
     }
 
