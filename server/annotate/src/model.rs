@@ -319,7 +319,7 @@ impl Builder {
     }
 
     fn add_functions(&mut self, module: ModuleId, resolution: &Resolution, files: &[FileId]) -> Vec<FunctionId> {
-        let mut known: HashMap<(&str, Option<FileId>), FunctionId> = HashMap::new();
+        let mut known: HashMap<(&str, Option<FileId>), FunctionId> = HashMap::with_capacity(resolution.functions.len());
         let mut ids = Vec::with_capacity(resolution.functions.len());
         for function in &resolution.functions {
             let file = function.file.map(|f| files[f.index()]);

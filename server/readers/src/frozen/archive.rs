@@ -90,8 +90,8 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Looks at the directory of an archive.
-    pub fn new(input: &'a mut dyn ReadSeek) -> Result<Self, FrozenError> {
+    /// Looks at the directory of an archive, of whose members no more than `most` bytes in all will be read.
+    pub fn new(input: &'a mut dyn ReadSeek, most: u64) -> Result<Self, FrozenError> {
         let mut archive = ZipArchive::new(BufReader::new(input)).map_err(FrozenError::container)?;
         if archive.len() > MOST_MEMBERS {
             return Err(FrozenError::Container(format!(
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         if archive.has_overlapping_entries().map_err(FrozenError::container)? {
             return Err(FrozenError::Container("members overlap".into()));
         }
-        Ok(Reader { archive, left: MOST_BYTES })
+        Ok(Reader { archive, left: most })
     }
 
     /// A whole member of at most `most` bytes.
@@ -169,6 +169,6 @@ mod tests {
         let mut writer = Writer::default();
         writer.add("zeros", &zeros);
         let mut archive = Cursor::new(writer.finish().unwrap());
-        assert_eq!(Reader::new(&mut archive).unwrap().read("zeros", 1 << 20).unwrap(), zeros);
+        assert_eq!(Reader::new(&mut archive, 1 << 20).unwrap().read("zeros", 1 << 20).unwrap(), zeros);
     }
 }

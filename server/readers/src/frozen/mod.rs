@@ -196,22 +196,21 @@ fn member_name(number: u32, path: &str) -> String {
 /// # Errors
 /// [`ReadError`](crate::ReadError) if it is not whole, or if `monitor` stopped the work.
 pub fn read(input: &mut dyn ReadSeek, monitor: &dyn Monitor) -> Result<Profile, crate::ReadError> {
-    let size = input.seek(io::SeekFrom::End(0))?;
     input.rewind()?;
-    let mut archive = Reader::new(input)?;
+    let bytes = in_memory(input)?.into_inner();
+    let size = bytes.len() as u64;
+    let mut whole = io::Cursor::new(&bytes);
+    let mut archive = Reader::new(&mut whole, archive::MOST_BYTES - LARGEST_TABLES)?;
     let manifest = Manifest::parse(&archive.read(MANIFEST, LONGEST_MANIFEST)?)?;
     monitor.progress(0, size)?;
-    let tables = archive.read(TABLES, LARGEST_TABLES)?;
-    monitor.progress(size / 4, size)?;
-    // The tables are understood while the texts are unpacked and hashed.
+    // The tables are unpacked and understood while the texts are unpacked and hashed.
     let (profile, texts) = std::thread::scope(|scope| {
-        let decoding = scope.spawn(|| tables::decode(&tables));
+        let decoding = scope.spawn(|| profile_of(&bytes));
         let texts: Result<Vec<_>, FrozenError> =
             manifest.sources.iter().map(|source| text_of(source, &mut archive)).collect();
         (decoding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), texts)
     });
-    let mut profile = profile.map_err(FrozenError::from)?;
-    let texts = texts?;
+    let (mut profile, texts) = (profile?, texts?);
     if let Some(symbolization) = profile.symbolization.as_mut().and_then(Arc::get_mut) {
         for (source, text) in manifest.sources.iter().zip(texts) {
             let file = symbolization.files.get_mut(source.file as usize).filter(|file| file.path == source.path);
@@ -229,6 +228,12 @@ pub fn read(input: &mut dyn ReadSeek, monitor: &dyn Monitor) -> Result<Profile, 
     }
     monitor.progress(size, size)?;
     Ok(profile)
+}
+
+/// All but the texts.
+fn profile_of(archive: &[u8]) -> Result<Profile, FrozenError> {
+    let tables = Reader::new(&mut io::Cursor::new(archive), LARGEST_TABLES)?.read(TABLES, LARGEST_TABLES)?;
+    Ok(tables::decode(&tables)?)
 }
 
 /// The text of a source; `None` if it is not the one whose hash was written down.
@@ -252,7 +257,7 @@ pub(crate) fn in_memory(input: &mut dyn Read) -> Result<io::Cursor<Vec<u8>>, cra
     input.take(archive::MOST_BYTES + 1).read_to_end(&mut bytes)?;
     let found = bytes.len() as u64;
     if found > archive::MOST_BYTES {
-        let name = "standard input".into();
+        let name = "all of it".into();
         return Err(FrozenError::TooLarge { name, limit: archive::MOST_BYTES, found }.into());
     }
     Ok(io::Cursor::new(bytes))
