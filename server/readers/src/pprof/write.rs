@@ -79,8 +79,8 @@ fn cut(profile: &Profile) -> Option<StackCut> {
     profile.stacks.cut(profile.rows.iter().map(|row| row.stack), MOST_LOCATIONS, |_| 1)
 }
 
-/// What a line belongs to.
-type Named = (Option<RecordedFunctionId>, Option<RecordedFileId>);
+/// What a line belongs to; a module where no function is known.
+type Named = (Option<RecordedFunctionId>, Option<RecordedFileId>, Option<ModuleId>);
 
 /// A column of values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -323,7 +323,8 @@ impl Export<'_> {
             let chain = frames.and_then(|frames| Some(frames.chain(frames.find(address)?))).unwrap_or_default();
             for frame in chain {
                 let next = self.functions.len() as u64 + 1;
-                let function = *self.functions.entry((frame.function, frame.file)).or_insert(next);
+                let nameless_of = Some(module).filter(|_| frame.function.is_none());
+                let function = *self.functions.entry((frame.function, frame.file, nameless_of)).or_insert(next);
                 let mut line = Message::default();
                 line.number(1, function);
                 line.number(2, frame.line.map_or(0, |line| line.get().into()));
@@ -336,18 +337,19 @@ impl Export<'_> {
     fn functions(&mut self) {
         let mut functions: Vec<_> = self.functions.iter().map(|(&named, &id)| (id, named)).collect();
         functions.sort_unstable();
-        for (id, (function, file)) in functions {
+        for (id, (function, file, nameless_of)) in functions {
             let symbolization = self.symbolization;
             let function = function.and_then(|id| symbolization.functions.get(id.0 as usize));
-            let name = function.map_or("[unknown]", |function| &function.name);
+            let module = nameless_of.map(|module| self.profile.module(module).base_name().trim_matches(['[', ']']));
+            let name = function.map_or_else(|| format!("[{}]", module.unwrap_or("unknown")), |f| f.name.to_string());
             let linkage_name = function.and_then(|function| function.linkage_name.as_deref());
             let declared = function.and_then(|function| function.file);
             let path = file.or(declared).and_then(|id| symbolization.files.get(id.0 as usize)).map(|file| &file.path);
             let line = function.filter(|_| file.is_none() || file == declared).and_then(|function| function.line);
             let mut message = Message::default();
             message.number(1, id);
-            message.number(2, self.strings.of(name));
-            message.number(3, self.strings.of(linkage_name.unwrap_or(name)));
+            message.number(2, self.strings.of(&name));
+            message.number(3, self.strings.of(linkage_name.unwrap_or(&name)));
             message.number(4, path.map_or(0, |path| self.strings.of(path)));
             message.number(5, line.map_or(0, |line| line.get().into()));
             self.out.message(5, &message);

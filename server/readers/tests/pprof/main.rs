@@ -7,9 +7,11 @@ mod protoc;
 use expect_test::{Expect, expect};
 use heatline_profile::{
     AddressSpace, CodeAddress, Event, EventId, Identity, Module, ModuleAddress, ModuleId, ModuleKind, Profile,
-    ProfileKind, SampleRow, Silent, StackNode, Tally, Unit, Weight,
+    ProfileKind, RecordedFile, RecordedFileId, RecordedFrame, SampleRow, Silent, StackNode, Symbolization, Tally, Unit,
+    Weight,
 };
 use heatline_readers::{Input, ReadError, ReadOptions};
+use std::num::NonZeroU32;
 
 fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     heatline_readers::read(Input::Stream(&mut &*bytes), &ReadOptions::default(), &Silent)
@@ -291,6 +293,33 @@ fn a_profile_without_sample_types_is_called_one() {
     for bytes in [&protoc::gzip(&bytes), &bytes] {
         assert_eq!(read(bytes).unwrap_err().to_string(), "the pprof file has no sample types");
     }
+}
+
+/// As of assembler, whose lines debug information may know and whose functions not.
+#[test]
+fn lines_without_function_are_called_by_their_module() {
+    let mut profile = Profile::new(ProfileKind::PerfData);
+    profile.events.push(Event::new("cpu", Unit::Events));
+    let mut symbolization = Symbolization::default();
+    symbolization.files.push(RecordedFile { path: "memmove.S".into(), checksum: None, text: None });
+    for (number, path) in (0..).zip(["/lib/libc.so.6", "[vdso]"]) {
+        let (kind, space) = (ModuleKind::Binary, AddressSpace::Svma);
+        profile.modules.push(Module { path: path.into(), kind, identity: None, space });
+        let (module, address) = (ModuleId(number), ModuleAddress(0x10));
+        let frame =
+            RecordedFrame { function: None, file: Some(RecordedFileId(0)), line: NonZeroU32::new(373), inlined: false };
+        let frames = symbolization.module_mut(module);
+        let chain = frames.add_chain([frame]);
+        frames.add_address(address, chain);
+        let stack = profile.stacks.intern(StackNode { parent: None, module, address: CodeAddress::Ip(address) });
+        let tally = Tally::one(Weight(1));
+        profile.rows.push(SampleRow { stack, event: EventId(0), thread: None, tally });
+    }
+    let bytes = heatline_readers::pprof::write(&profile, &symbolization).expect("it is written");
+    let read = read(&bytes).expect("it is read");
+    let seen: Vec<String> =
+        read.rows.iter().flat_map(|row| read.stacks.frames(row.stack)).map(|node| frames(&read, &node)).collect();
+    assert_eq!(seen, ["[libc.so.6] memmove.S:373", "[vdso] memmove.S:373"]);
 }
 
 /// A chain of 12 000 callers with a sample in each has 72 006 000 frames; 2²⁶ fit.

@@ -134,7 +134,7 @@ fn what_the_recorder_lost_is_honoured_and_told() {
     assert_eq!(
         recording.losses().as_deref(),
         Some(
-            "data lost in 1 of 1 buffers, gaps in 1 of 1 buffers, collisions in 1 of 1 buffers, 1 records dropped (33.3 %)"
+            "data lost in 1 of 1 buffers, gaps in 1 of 1 buffers, collisions in 1 of 1 buffers, 1 record dropped (33.3 %)"
         )
     );
     assert!(recording.advice.iter().any(|advice| advice.contains("raise the interval")));
