@@ -47,6 +47,9 @@ fn a_pull_request_gets_a_table_of_what_changed() {
             && text.contains("2 other rows are within noise or below the threshold.")
     );
     assert!(!text.contains("`fn4`"));
+    let (_, text) = run(&programs, &["--format", "markdown", "--limit", "1"]);
+    assert!(text.contains("… 2 more significant differences; --limit 3 shows all."), "{text}");
+    assert!(text.contains("2 other rows are within noise") && !text.contains("`fn1`"), "{text}");
 }
 
 #[test]

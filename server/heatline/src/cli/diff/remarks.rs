@@ -3,7 +3,7 @@
 use super::options::Kind;
 use super::result::Outcome;
 use super::values::Cell;
-use heatline_annotate::compare::Status;
+use heatline_annotate::compare::{Delta, Status};
 use heatline_annotate::text::samples;
 
 /// Wholes that differ by less count as equal: runs of one program differ as much.
@@ -34,7 +34,7 @@ impl Outcome {
         if (1.0 / EQUAL_WHOLES..EQUAL_WHOLES).contains(&growth) {
             return None;
         }
-        let pushed = self.cells(column).filter(Cell::is_pushed).count();
+        let pushed = self.cells(column).filter(|cell| cell.is_pushed(growth > 1.0)).count();
         let (share, weight) = if growth > 1.0 { ("lower", "less") } else { ("higher", "more") };
         let rows = match pushed {
             0 => return None,
@@ -91,11 +91,17 @@ fn first_of(mut remarks: Vec<String>) -> Vec<String> {
 
 impl Cell<'_> {
     /// Whether the share is significantly lower though nothing says that the weight is, or higher likewise.
-    fn is_pushed(&self) -> bool {
+    fn is_pushed(&self, is_lower: bool) -> bool {
         let is_on_both = self.row.status == Status::Both && self.change.present;
-        let delta = self.change.delta.filter(|delta| delta.significant && is_on_both);
-        let Some(delta) = delta else { return false };
-        let Some(rate) = self.weight_test() else { return false };
-        if delta.points < 0.0 { rate.high >= 1.0 } else { rate.low <= 1.0 }
+        let is_so = |delta: &Delta| delta.significant && is_lower == (delta.points < 0.0);
+        if !is_on_both || !self.change.delta.as_ref().is_some_and(is_so) {
+            return false;
+        }
+        let Some(ratio) = self.change.ratio else { return false };
+        // Where the weight did not even move that way there is nothing to test.
+        if is_lower == (ratio >= 1.0) {
+            return true;
+        }
+        self.weight_test().is_some_and(|rate| if is_lower { rate.high >= 1.0 } else { rate.low <= 1.0 })
     }
 }

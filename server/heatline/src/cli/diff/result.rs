@@ -126,12 +126,16 @@ impl Outcome {
         })
     }
 
+    /// Whether a difference fails the run.
+    pub fn is_beyond_limit(&self, delta: &Delta) -> bool {
+        delta.significant && self.limit.is_some_and(|limit| limit.is_crossed(delta.points))
+    }
+
     /// The rows whose significant difference is beyond the limit, with the columns where it is.
     pub fn failed(&self) -> Vec<(&ComparedRow, usize, Delta)> {
-        let Some(limit) = self.limit else { return Vec::new() };
         let crossed = |(column, change): (usize, &Option<Change>)| {
             let delta = change.as_ref()?.delta?;
-            (delta.significant && limit.is_crossed(delta.points)).then_some((column + 1, delta))
+            self.is_beyond_limit(&delta).then_some((column + 1, delta))
         };
         let of_row =
             |row: &'_ ComparedRow| -> Vec<(usize, Delta)> { row.new.iter().enumerate().filter_map(crossed).collect() };

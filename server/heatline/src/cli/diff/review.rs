@@ -71,8 +71,7 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
         "| | baseline | new | Δ | 95 % interval | ratio |{work} {by} |\n|---|--:|--:|--:|--:|--:|{align}---|"
     )?;
     for (row, column, delta) in found.iter().take(rows) {
-        let is_failed = failed.iter().any(|(other, of, _)| std::ptr::eq(*other, *row) && of == column);
-        let mark = if is_failed {
+        let mark = if outcome.is_beyond_limit(delta) {
             "❌"
         } else if delta.points > 0.0 {
             "▲"
@@ -82,7 +81,11 @@ pub fn markdown(out: &mut dyn Write, outcome: &Outcome, rows: usize) -> io::Resu
         let name = cell(&format!("`{}`", code(&outcome.label(row))));
         writeln!(out, "| {mark} | {} | {name} |", values(outcome, row, *column).join(" | "))?;
     }
-    let rest = outcome.comparison.rows.len().saturating_sub(found.len());
+    if found.len() > rows {
+        writeln!(out, "\n… {} more significant differences; --limit {} shows all.", found.len() - rows, found.len())?;
+    }
+    let is_found = |row: &ComparedRow| row.new.iter().flatten().any(|it| it.delta.is_some_and(|it| it.significant));
+    let rest = outcome.comparison.rows.iter().filter(|row| !is_found(row)).count();
     writeln!(out, "\n{rest} other rows are within noise or below the threshold.")
 }
 
@@ -131,14 +134,10 @@ const RULES: [(&str, &str); 2] = [
 
 /// The comparison as SARIF 2.1.0. Significant regressions are warnings, rows beyond the limit errors.
 pub fn sarif(outcome: &Outcome) -> Value {
-    let failed = outcome.failed();
-    let is_failed = |row: &ComparedRow, column: usize| {
-        failed.iter().any(|(other, of, _)| std::ptr::eq(*other, row) && *of == column)
-    };
     let shown = findings(outcome)
         .into_iter()
-        .filter(|(row, column, delta)| delta.points > 0.0 || is_failed(row, *column))
-        .map(|(row, column, delta)| result(outcome, row, column, &delta, is_failed(row, column)));
+        .filter(|(_, _, delta)| delta.points > 0.0 || outcome.is_beyond_limit(delta))
+        .map(|(row, column, delta)| result(outcome, row, column, &delta));
     let rules: Vec<Value> =
         RULES.iter().map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })).collect();
     let current = std::env::current_dir().unwrap_or_default();
@@ -158,8 +157,8 @@ pub fn sarif(outcome: &Outcome) -> Value {
     })
 }
 
-fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta, is_failed: bool) -> Value {
-    let (rule, level) = if is_failed { (1, "error") } else { (0, "warning") };
+fn result(outcome: &Outcome, row: &ComparedRow, column: usize, delta: &Delta) -> Value {
+    let (rule, level) = if outcome.is_beyond_limit(delta) { (1, "error") } else { (0, "warning") };
     let now = row.new.get(column - 1).and_then(Option::as_ref).map_or(0.0, |change| change.amount.percent);
     let ratio = Cell::new(outcome, row, column).and_then(|cell| cell.ratio());
     let ratio = ratio.map(|ratio| format!("; {ratio} times the weight")).unwrap_or_default();
