@@ -3,7 +3,8 @@
 //! Each unit that holds a wanted address is read once: its line program into rows, its tree of entries into marks on
 //! the addresses. Both are then joined with the addresses in order, so no address is ever searched for. Follows DWARF
 //! Version 5, sections 2.17 (ranges), 3.3 (functions and inlined calls) and 6.2 (lines), and what versions 2 to 4 and
-//! the GNU extensions do differently. `.debug_aranges` and `.debug_names` are not used: they are often missing, and
+//! the GNU extensions do differently. Of most units only the root is looked at, and sections are read where they are
+//! looked at (see `section.rs`). `.debug_aranges` and `.debug_names` are not used: they are often missing, and
 //! wrong where code was thrown away.
 
 mod format;
