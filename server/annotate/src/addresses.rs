@@ -23,6 +23,9 @@ pub(crate) struct ArcAddresses {
     pub(crate) before: Option<u32>,
 }
 
+/// How many of the keys met last are known. Of fixed size, so that no profile can make it slow.
+const RECENT: usize = 1 << 12;
+
 impl Addresses {
     /// Collects them.
     pub fn of(profile: &Profile) -> Self {
@@ -32,15 +35,25 @@ impl Addresses {
             [(arc.from.module, arc.from.address), (arc.to.module, arc.to.address), (arc.to.module, before(arc.to))]
         });
         let keys = of_stacks.chain(of_arcs);
+        // Hot code is met again and again: most keys are one of the last, and need not be sorted.
+        let mut recent = vec![(ModuleId(u32::MAX), ModuleAddress(0), 0u32); RECENT];
         // The keys themselves are sorted: looking each up by its number would wait for memory.
-        let mut order: Vec<(ModuleId, ModuleAddress, u32)> =
-            keys.zip(0..).map(|((module, address), key)| (module, address, key)).collect();
+        let mut order: Vec<(ModuleId, ModuleAddress, u32)> = Vec::new();
+        let number = |(module, address): (ModuleId, ModuleAddress)| {
+            let slot = &mut recent[(address.0 ^ address.0 >> 12 ^ u64::from(module.0) << 5) as usize % RECENT];
+            if (slot.0, slot.1) != (module, address) {
+                *slot = (module, address, order.len() as u32);
+                order.push(*slot);
+            }
+            slot.2
+        };
+        let numbers: Vec<u32> = keys.map(number).collect();
         order.sort_unstable();
         let mut all = Vec::new();
         let mut by_module = vec![0..0; profile.modules.len()];
-        let mut position = vec![0; order.len()];
+        let mut position_of = vec![0; order.len()];
         let mut last = None;
-        for (module, address, key) in order {
+        for (module, address, number) in order {
             if last != Some((module, address)) {
                 let range = &mut by_module[module.0 as usize];
                 if range.end == 0 {
@@ -50,8 +63,9 @@ impl Addresses {
                 range.end = all.len();
                 last = Some((module, address));
             }
-            position[key as usize] = all.len() as u32 - 1;
+            position_of[number as usize] = all.len() as u32 - 1;
         }
+        let mut position: Vec<u32> = numbers.iter().map(|number| position_of[*number as usize]).collect();
         let ends = position.split_off(profile.stacks.len());
         let of_arcs = ends.as_chunks::<3>().0.iter().zip(&profile.arcs).map(|(&[from, to, before], arc)| {
             ArcAddresses { from, to, before: (arc.to.address.0 > 0).then_some(before) }

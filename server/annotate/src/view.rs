@@ -131,9 +131,7 @@ impl Annotations {
         let differences =
             baseline.as_ref().map(|baseline| Differences::new(&table, baseline, &places, options.delta_threshold));
         let builder = Builder { table: &table, differences: differences.as_ref() };
-        let mut files: FxHashMap<FileId, FileView> = FxHashMap::default();
-        builder.add_lines(&places, &mut files);
-        builder.add_functions(&places, &mut files);
+        let mut files = builder.files(&places);
         let mut hottest: Vec<(FileId, NonZeroU32, Weight)> = Vec::new();
         for (&file, view) in &mut files {
             view.lines.sort_by_key(|line| line.line);
@@ -374,6 +372,19 @@ impl Builder<'_> {
                 times: times.get(id).copied(),
             });
         }
+    }
+
+    /// Lines and functions at the same time.
+    fn files(&self, places: &Places) -> FxHashMap<FileId, FileView> {
+        let (mut files, mut with_functions) = (FxHashMap::default(), FxHashMap::default());
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.add_functions(places, &mut with_functions));
+            self.add_lines(places, &mut files);
+        });
+        for (file, view) in with_functions {
+            files.entry(file).or_default().functions = view.functions;
+        }
+        files
     }
 
     fn add_functions(&self, places: &Places, files: &mut FxHashMap<FileId, FileView>) {
