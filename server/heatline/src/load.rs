@@ -68,8 +68,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The lines of a file that code of the profile is on, that functions are declared on or that may have called, ascending. Files that are
-    /// one here are asked for by the one that stands for them.
+    /// The lines of a file that code of the profile is on, that functions are declared on or that may have called,
+    /// ascending. Files that are one here are asked for by the one that stands for them.
     pub fn lines_of(&self, file: FileId) -> Arc<[NonZeroU32]> {
         self.lines.get_or_init(|| self.group_lines()).get(&file).cloned().unwrap_or_default()
     }

@@ -58,7 +58,8 @@ pub const METHODS: Methods<Server> =
     Methods { known: |method| REQUESTS.contains(&method) || method.starts_with("heatline/"), direct };
 
 /// Answers the requests whose answers are long, or are more than the library's types can say, at once, as JSON: the
-/// way over the library's values takes many times as long as finding the answer. `None` for all others, and outside of a session, where the library refuses them.
+/// way over the library's values takes many times as long as finding the answer. `None` for all others, and outside of
+/// a session, where the library refuses them.
 fn direct(server: &Server, request: &Request) -> Option<Result<Vec<u8>>> {
     let state = server.shared.lock();
     let answer = match request.method() {

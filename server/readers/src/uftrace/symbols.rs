@@ -1,7 +1,8 @@
 //! The members `<image>.sym` and `<image>.dbg`: names of functions and where they are declared, for images that are not at
 //! hand any more.
 //!
-//! Names: `0000000000001226 T doit` on a line each, ascending; later versions write `0000000000001226 0000002a T doit`. Places: `F: 1226 doit` and behind it `L: 12 src/doit.c`.
+//! Names: `0000000000001226 T doit` on a line each, ascending; later versions write `0000000000001226 0000002a T doit`.
+//! Places: `F: 1226 doit` and behind it `L: 12 src/doit.c`.
 //! Addresses count from the start of the image. Where two images have one name, the members of one of them are called
 //! `<image>-<four digits>`; the first lines say which image is meant.
 
