@@ -35,7 +35,13 @@ pub(crate) struct UnitFrames<'a> {
 
 /// Resolves the sorted addresses of one unit.
 pub(super) fn resolve<'a>(library: Library<'a, '_>, number: usize, code: &Code, addresses: &[u64]) -> UnitFrames<'a> {
-    let Some(root) = library.units.root(number) else { return UnitFrames::default() };
+    let root = match library.units.read_root(number) {
+        Ok(root) => root,
+        Err(error) => {
+            let damage = vec![format!("a unit of .debug_info is damaged: {error}")];
+            return UnitFrames { damage, ..UnitFrames::default() };
+        }
+    };
     let mut build = Build {
         library,
         number,

@@ -85,8 +85,7 @@ pub(super) struct Units<'a> {
     pub dwarf: Dwarf<'a>,
     starts: Arc<Starts>,
     origin: Origin,
-    /// `None` within for one that cannot be read.
-    roots: Vec<OnceLock<Option<Box<UnitRoot<'a>>>>>,
+    roots: Vec<OnceLock<Result<Box<UnitRoot<'a>>, Error>>>,
 }
 
 impl<'a> Units<'a> {
@@ -105,7 +104,7 @@ impl<'a> Units<'a> {
                 let message = format!("a unit of .debug_info is damaged: {e}");
                 problems.add("debug-unit", 1, Some(FileOffset(*start)), message);
             }
-            cell.get_or_init(|| root.ok().map(Box::new));
+            cell.get_or_init(|| root.map(Box::new));
         }
         units
     }
@@ -122,8 +121,14 @@ impl<'a> Units<'a> {
 
     /// A unit that can be read.
     pub fn root(&self, number: usize) -> Option<&UnitRoot<'a>> {
-        let read = || root(&self.dwarf, self.start(number), self.origin, None).ok().map(Box::new);
-        self.roots.get(number)?.get_or_init(read).as_deref()
+        self.read_root(number).ok()
+    }
+
+    /// A unit, or why it cannot be read.
+    pub fn read_root(&self, number: usize) -> Result<&UnitRoot<'a>, Error> {
+        let read = || root(&self.dwarf, self.start(number), self.origin, None).map(Box::new);
+        let root = self.roots.get(number).ok_or(Error::UnsupportedOffset)?.get_or_init(read);
+        root.as_deref().map_err(|error| *error)
     }
 
     /// Where the unit starts in `.debug_info`.

@@ -115,26 +115,35 @@ fn a_damaged_unit_costs_only_itself() {
         write(&folder, &format!("{name}.c"), &text);
     }
     run(&folder, "clang-19 -O1 -g -fuse-ld=lld -nostdlib -static a.c b.c c.c -o three");
-    let mut bytes = std::fs::read(folder.join("three")).expect("built");
+    let whole = std::fs::read(folder.join("three")).expect("built");
     let symbols = crate::tools::symbols(&folder.join("three"));
     let start = |name: &str| Svma(symbols.iter().find(|s| s.name == name).expect("a symbol").start);
-    // The version of the second unit, behind its length.
     let headers = run(&folder, "readelf -SW three");
-    let line = headers.lines().find(|l| l.contains(".debug_info")).expect("a section");
-    let words: Vec<_> = line.split(']').nth(1).expect("columns").split_whitespace().collect();
-    let info = usize::from_str_radix(words[3], 16).expect("hex");
-    let length = u32::from_le_bytes(bytes[info..info + 4].try_into().expect("four bytes")) as usize + 4;
-    bytes[info + length + 4] = 99;
-    let image = Image::open(Arc::new(bytes), &Nowhere).expect("it opens");
-    let asked = ["_start", "second", "third"].map(start);
-    let resolution = image.resolve(&asked, &Silent).expect("it resolves");
-    let lines: Vec<_> = (0..3).map(|i| resolution.frames(i)[0].line.is_some()).collect();
-    assert_eq!(lines, [true, false, true]);
-    let problems: Vec<_> = resolution.problems.iter().map(|p| (p.kind, p.count)).collect();
-    assert_eq!(problems, [("debug-unit", 1)]);
-    // The symbol table still names it.
-    let function = resolution.frames(1)[0].function.expect("a function");
-    assert_eq!(&*resolution.function(function).name, "second");
+    let section = |name: &str| {
+        let line = headers.lines().find(|line| line.contains(name)).expect("a section");
+        let words: Vec<_> = line.split(']').nth(1).expect("columns").split_whitespace().collect();
+        usize::from_str_radix(words[3], 16).expect("hex")
+    };
+    let number = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().expect("four bytes")) as usize;
+    let second = section(".debug_info") + number(section(".debug_info")) + 4;
+    // In the table of the second unit the entry behind that of the root: code 2, a function, with children.
+    let table = section(".debug_abbrev") + number(second + 8);
+    let next = whole[table..].windows(3).position(|bytes| bytes == [2, 0x2e, 1]).expect("a function");
+    let next_code = table + next;
+    for (what, place, value) in [("version", second + 4, 99), ("a code that comes twice", next_code, 1)] {
+        let mut bytes = whole.clone();
+        bytes[place] = value;
+        let image = Image::open(Arc::new(bytes), &Nowhere).expect("it opens");
+        let asked = ["_start", "second", "third"].map(start);
+        let resolution = image.resolve(&asked, &Silent).expect("it resolves");
+        let lines: Vec<_> = (0..3).map(|i| resolution.frames(i)[0].line.is_some()).collect();
+        assert_eq!(lines, [true, false, true], "{what}");
+        let problems: Vec<_> = resolution.problems.iter().map(|p| (p.kind, p.count)).collect();
+        assert_eq!(problems, [("debug-unit", 1)], "{what}");
+        // The symbol table still names it.
+        let function = resolution.frames(1)[0].function.expect("a function");
+        assert_eq!(&*resolution.function(function).name, "second");
+    }
 }
 
 #[test]
