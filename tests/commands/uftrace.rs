@@ -222,7 +222,9 @@ pub fn check(traced: &Traced, recording: &Path, except: &[&str]) {
     let scheduled: f64 = waits.iter().map(|theirs| theirs.total.0).sum();
     let step = waits.iter().map(|theirs| theirs.total.1).fold(0.0, f64::max);
     assert_eq!(has_application, !waits.is_empty(), "application times exist where scheduling was recorded");
-    assert!((waiting - scheduled).abs() <= 2.0 * step, "off-CPU {waiting}, uftrace {scheduled}");
+    // What uftrace makes of a wait at such a moment is short.
+    let slack = 2.0 * step + MOMENT * switches as f64;
+    assert!((waiting - scheduled).abs() <= slack, "off-CPU {waiting}, uftrace {scheduled}");
     assert_eq!(document["problems"], Value::Array(Vec::new()));
 }
 

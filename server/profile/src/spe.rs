@@ -537,6 +537,6 @@ mod tests {
     fn losses_are_told_in_one_sentence() {
         assert_eq!(SpeRecording::default().losses(), None);
         let recording = SpeRecording { buffers: 3, truncated: 1, records: 3, dropped_records: 1, ..Default::default() };
-        assert_eq!(recording.losses().as_deref(), Some("data lost in 1 of 3 buffers, 1 records dropped (25.0 %)"));
+        assert_eq!(recording.losses().as_deref(), Some("data lost in 1 of 3 buffers, 1 record dropped (25.0 %)"));
     }
 }

@@ -287,3 +287,29 @@ fn functions_that_only_swap_places_are_within_noise() {
     });
     assert!(is_noise, "{flagged:?}");
 }
+
+#[test]
+fn a_side_whose_binary_is_gone_is_told_and_is_no_regression() {
+    let folder = two_versions();
+    let root = folder.path();
+    let diff = |options: &[&str]| {
+        let output =
+            heatline(root, &[&["diff", "old/perf.data", "new/perf.data", "--fail-on", "+2pp"], options].concat());
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    assert_eq!(diff(&[]).0, Some(1), "both are here");
+    std::fs::remove_file(root.join("old/app")).expect("it was there");
+    for (by, what) in [("function", "function"), ("line", "line")] {
+        let (status, messages) = diff(&["--by", by]);
+        assert_eq!(status, Some(2), "{messages}");
+        assert!(messages.contains(&format!("is of no known {what}")), "{messages}");
+        assert!(messages.contains("--fail-on: it cannot be told what got better and worse"), "{messages}");
+    }
+    // Modules are known without their code.
+    assert_eq!(diff(&["--by", "module"]).0, Some(0));
+    let output = heatline(root, &["diff", "old/perf.data", "new/perf.data", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let warnings = document["warnings"].as_array().expect("a list");
+    let is_told = |text: &str| text.starts_with("old/perf.data") && text.contains("binary not found");
+    assert!(warnings.iter().filter_map(Value::as_str).any(is_told), "{warnings:?}");
+}

@@ -32,6 +32,7 @@ fn only_a_significant_regression_beyond_the_limit_fails() {
     // That nothing was compared is no sign that nothing got worse.
     let nothing = ["--fail-on", "+2pp", "-S", "nowhere", "--percentage", "relative"];
     assert_eq!(run(&programs, &nothing).0, Some(2));
+    assert_eq!(run(&programs, &["--fail-on", "+2pp", "-S", "nowhere"]).0, Some(2));
 }
 
 #[test]

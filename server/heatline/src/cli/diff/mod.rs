@@ -59,6 +59,14 @@ pub fn run(args: DiffArgs) -> anyhow::Result<ExitCode> {
             "--fail-on: nothing was compared, as {path} has no {metric} that was asked for; choose others with --event or --metric, or other filters"
         );
     }
+    if outcome.limit.is_some() && outcome.comparison.rows.is_empty() {
+        bail!("--fail-on: nothing was compared, as the filters leave no rows; name others, or none");
+    }
+    if outcome.limit.is_some()
+        && let Some(reason) = outcome.uneven.first()
+    {
+        bail!("--fail-on: it cannot be told what got better and worse: {reason}");
+    }
     Ok(if outcome.failed().is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CROSSED) })
 }
 

@@ -12,8 +12,8 @@ use crate::load::{LoadOptions, Loaded, in_twos, load, load_together};
 use crate::settings::Settings;
 use anyhow::{Context, anyhow, bail};
 use heatline_annotate::compare::{Ledger, Measure};
-use heatline_annotate::{CostTable, FileId, Metric, Selection};
-use heatline_profile::{EventId, Problems, Profile, ProfileKind, Sampling};
+use heatline_annotate::{CostTable, FileId, Metric, Selection, gaps};
+use heatline_profile::{EventId, Problems, Profile, ProfileKind, Sampling, round};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -31,9 +31,21 @@ pub struct Recording<T> {
     pub local: HashMap<String, PathBuf>,
     /// The number of samples of each.
     samples: Vec<u64>,
+    /// What of each could not be resolved.
+    unresolved: Vec<Unresolved>,
     /// What was damaged.
     problems: Problems,
 }
+
+/// The shares of a metric that are of no function and of no line, and where and why.
+struct Unresolved {
+    nameless: f64,
+    lineless: f64,
+    gaps: Vec<String>,
+}
+
+/// Where the unresolved shares of recordings differ by more, rows of one are not those of the other.
+const UNEVEN: f64 = 0.05;
 
 /// The names of a metric.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -156,6 +168,33 @@ impl<T> Recordings<T> {
         sayings.lines(self.all().count())
     }
 
+    /// What could not be resolved, where that is so much more of one recording than of another that rows which are
+    /// one are taken for two; nothing where rows are of no code.
+    pub fn uneven(&self, metric: &MetricName, kind: Kind) -> Vec<String> {
+        let share = |unresolved: &Unresolved| match kind {
+            Kind::Function => Some(unresolved.nameless),
+            Kind::Line | Kind::File => Some(unresolved.lineless),
+            Kind::Module => None,
+        };
+        let shares: Vec<(&Recording<T>, &Unresolved, f64)> = self
+            .all()
+            .filter(|recording| recording.has_samples(metric))
+            .filter_map(|recording| {
+                let unresolved = recording.unresolved(metric)?;
+                Some((recording, unresolved, share(unresolved)?))
+            })
+            .collect();
+        let least = shares.iter().map(|(.., share)| *share).fold(1.0, f64::min);
+        let what = if kind == Kind::Function { "function" } else { "line" };
+        let mut sayings = Sayings::default();
+        for (recording, unresolved, share) in shares.iter().filter(|(.., share)| share - least >= UNEVEN) {
+            let whole = format!("{} % of it is of no known {what}", round(100.0 * share));
+            let gaps = unresolved.gaps.iter().map(|gap| format!("; {gap}")).collect::<String>();
+            sayings.say(&recording.path, format!("{whole}, and so the same code is new or removed here{gaps}"));
+        }
+        sayings.lines(self.all().count())
+    }
+
     /// Why numbers of the recordings may not compare, in words.
     pub fn warnings(&self, metric: &MetricName) -> Vec<String> {
         let Some(base) = self.baseline.first() else { return Vec::new() };
@@ -230,10 +269,12 @@ impl<T> Recording<T> {
             None => events(&profile),
         };
         profile.default_event().with_context(|| no_events(path))?;
+        let mut unresolved = Vec::new();
         let keep = |metric: Metric| {
             let selection =
                 Selection { metric, filter: args.filter(), inline: settings.inline && !args.reading.no_inline };
             let table = CostTable::new(loaded.model.clone(), selection);
+            unresolved.push(Unresolved::of(&table));
             (MetricName::of(&profile, metric), keep(&loaded, &table))
         };
         let totals = profile.totals();
@@ -246,22 +287,37 @@ impl<T> Recording<T> {
             metrics,
             local: moved_sources(&loaded),
             samples,
+            unresolved,
             problems: loaded.problems,
         })
     }
 
     /// Whether it has samples of a metric.
     fn has_samples(&self, metric: &MetricName) -> bool {
-        let found = self.find(metric).map(|(name, _)| name);
-        let mut names = self.metrics.iter().map(|(name, _)| name);
-        let at = found.and_then(|found| names.position(|name| name == found));
-        at.and_then(|at| self.samples.get(at)).is_some_and(|samples| *samples > 0)
+        self.number_of(metric).and_then(|at| self.samples.get(at)).is_some_and(|samples| *samples > 0)
+    }
+
+    fn unresolved(&self, metric: &MetricName) -> Option<&Unresolved> {
+        self.number_of(metric).and_then(|at| self.unresolved.get(at))
+    }
+
+    fn number_of(&self, metric: &MetricName) -> Option<usize> {
+        let (found, _) = self.find(metric)?;
+        self.metrics.iter().position(|(name, _)| name == found)
     }
 
     /// What it has of a metric: under the same id, or of the same event.
     pub fn find(&self, metric: &MetricName) -> Option<&(MetricName, T)> {
         let same_id = self.metrics.iter().find(|(name, _)| name.id == metric.id);
         same_id.or_else(|| self.metrics.iter().find(|(name, _)| name.event == metric.event))
+    }
+}
+
+impl Unresolved {
+    fn of(table: &CostTable) -> Self {
+        let coverage = table.coverage();
+        let (nameless, lineless) = (coverage.none, coverage.symbol + coverage.none);
+        Unresolved { nameless, lineless, gaps: gaps(table.model(), &coverage, "") }
     }
 }
 

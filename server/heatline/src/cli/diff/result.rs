@@ -38,6 +38,8 @@ pub struct Outcome {
     pub limit: Option<Limit>,
     /// Why numbers may not compare.
     pub warnings: Vec<String>,
+    /// Those of them that say what one recording could be resolved to and another not.
+    pub uneven: Vec<String>,
     /// Sources that have changed since the programs of the columns were built.
     pub changed: Vec<String>,
     /// Where source files are on this machine that were recorded at another path.
@@ -84,6 +86,7 @@ impl Outcome {
         let mut baseline = ledgers(&recordings.baseline);
         let mut columns: Vec<Vec<Ledger>> = recordings.columns.iter().map(|column| ledgers(column)).collect();
         let doubts = renames::doubts(args, &baseline, &columns);
+        let uneven = if args.sort.is_empty() { recordings.uneven(&metric, args.by) } else { Vec::new() };
         // New names are brought to one spelling as well.
         let names_now: Vec<(String, String)> = args.rename.iter().map(|(_, new)| (new.clone(), new.clone())).collect();
         baseline.iter_mut().for_each(|ledger| ledger.rename(&args.rename));
@@ -119,7 +122,8 @@ impl Outcome {
             files,
             threshold,
             limit: args.fail_on,
-            warnings: [recordings.warnings(&metric), doubts].concat(),
+            warnings: [recordings.warnings(&metric), uneven.clone(), doubts].concat(),
+            uneven,
             changed: recordings.changed.iter().cloned().collect(),
             local: recordings.all().flat_map(|recording| recording.local.clone()).collect(),
             metric,
