@@ -290,6 +290,8 @@ struct Lines {
     texts: Vec<Option<TextPair>>,
     /// Where functions of the reference begin, by module and name without marks of clones.
     starts: HashMap<FunctionKey, Vec<FileLine>>,
+    /// Functions that are several in the ledger, of one name: which of them one of the reference is cannot be told.
+    namesakes: HashSet<FunctionKey>,
     /// The same by file, ascending.
     starts_of_file: HashMap<u32, Vec<(NonZeroU32, String)>>,
     modules: Vec<Option<String>>,
@@ -351,6 +353,14 @@ impl Lines {
             starts.entry(key).or_default().push((start.file, start.line));
         }
         starts_of_file.values_mut().for_each(|starts| starts.sort());
+        let mut first: HashMap<FunctionKey, FileLine> = HashMap::new();
+        let mut namesakes = HashSet::new();
+        for start in &ledger.starts {
+            let key = (modules.name(ledger, start.module), without_clone_suffix(&start.name).to_owned());
+            if *first.entry(key.clone()).or_insert((start.file, start.line)) != (start.file, start.line) {
+                namesakes.insert(key);
+            }
+        }
         let names = (0..ledger.modules.len() as u32).map(|module| modules.name(ledger, module));
         let builds: HashSet<&Identity> = main.modules.iter().filter_map(|(_, identity)| identity.as_ref()).collect();
         let same_builds =
@@ -359,6 +369,7 @@ impl Lines {
             is_reference,
             texts: texts.collect(),
             starts,
+            namesakes,
             starts_of_file,
             modules: names.collect(),
             same_builds: same_builds.collect(),
@@ -409,10 +420,12 @@ impl Lines {
     fn by_offset(&self, entry: &Entry, file: u32) -> Option<(Found, Pairing)> {
         let (name, offset) = entry.owner.as_ref()?;
         let module = entry.module.and_then(|module| self.modules.get(module as usize)?.clone());
-        let starts = self.starts.get(&(module, without_clone_suffix(name).to_owned()))?;
+        let key = (module, without_clone_suffix(name).to_owned());
+        let starts = self.starts.get(&key)?;
         let same_file = self.files.of[file as usize];
         let in_file = starts.iter().find(|(file, _)| Some(*file) == same_file);
-        let &(file, start) = in_file.or_else(|| starts.first().filter(|_| starts.len() == 1))?;
+        let is_only = starts.len() == 1 && !self.namesakes.contains(&key);
+        let &(file, start) = in_file.or_else(|| starts.first().filter(|_| is_only))?;
         let line = u32::try_from(i64::from(start.get()).checked_add(*offset)?).ok()?;
         Some((Found::Line(NonZeroU32::new(line)?, Some(file)), Pairing::Offset))
     }

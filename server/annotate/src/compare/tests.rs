@@ -223,6 +223,17 @@ fn lines_are_paired_by_function_and_distance_where_no_text_is_known() {
 }
 
 #[test]
+fn lines_of_functions_of_one_name_in_two_files_are_not_taken_for_each_other() {
+    // `helper` of b.c is gone; that of a.c is still there, and neither text is known.
+    let mut comparison = compare("48: helper@a.c:105\n19: helper@b.c:105", "50: helper@a.c:205", By::Line);
+    comparison.sort(Compute::DeltaAbs, 0);
+    let found: Vec<String> = text(&comparison);
+    let removed = found.iter().filter(|row| row.starts_with("helper:105 removed")).count();
+    let paired = found.iter().filter(|row| row.starts_with("helper:205 both function-offset 71.6")).count();
+    assert_eq!((removed, paired, found.len()), (1, 1, 2), "{found:?}");
+}
+
+#[test]
 fn lines_of_one_build_are_the_same_whatever_else_is_known() {
     // As of assembler: no text, no function that debug information declares.
     let of_build = |text: &str, build: u8| {
