@@ -312,4 +312,8 @@ fn a_side_whose_binary_is_gone_is_told_and_is_no_regression() {
     let warnings = document["warnings"].as_array().expect("a list");
     let is_told = |text: &str| text.starts_with("old/perf.data") && text.contains("binary not found");
     assert!(warnings.iter().filter_map(Value::as_str).any(is_told), "{warnings:?}");
+    // A baseline that is kept like this would never know more.
+    let output = heatline(root, &["freeze", "old/perf.data", "-o", "old.heatline"]);
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && messages.contains("app without lines: binary not found"), "{messages}");
 }

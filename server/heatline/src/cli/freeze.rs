@@ -3,10 +3,11 @@
 use super::options::ProfileArgs;
 use super::output;
 use super::progress::Bar;
-use crate::load::load;
+use crate::load::{Loaded, load};
 use crate::{freeze, out_file};
 use clap::Args;
 use heatline_annotate::text::counted;
+use heatline_annotate::{CostTable, Filter, Metric, Selection, gaps};
 use heatline_profile::ProfileKind;
 use std::path::PathBuf;
 
@@ -49,5 +50,16 @@ pub fn run(args: FreezeArgs) -> anyhow::Result<()> {
     let what = format!("{} and {texts}", output::samples_of(loaded.model.profile(), None));
     output::write_file(&args.output, &frozen.bytes, |head| args.force || is_frozen(head), &what)?;
     output::warn(&frozen.left_out);
+    warn_of_gaps(&loaded);
     Ok(())
+}
+
+/// What will never have lines in the frozen file, though it could now.
+fn warn_of_gaps(loaded: &Loaded) {
+    let Some(event) = loaded.model.profile().default_event() else { return };
+    let selection = Selection { metric: Metric::sum(event), filter: Filter::default(), inline: true };
+    let coverage = CostTable::new(loaded.model.clone(), selection).coverage();
+    for gap in gaps(&loaded.model, &coverage, "") {
+        output::say(format_args!("warning: {gap}"));
+    }
 }
