@@ -121,6 +121,7 @@ fn what_a_frozen_profile_cannot_do_is_an_error_that_says_why() {
         assert!(message.contains(expected), "{message}");
     };
     refused(&["report", "a.heatline", "--time", "1,2"], "added up");
+    refused(&["report", "a.heatline", "--time", "10%-20%"], "added up");
     refused(&["freeze", profile, "-o", "b.heatline", "--comm", "x"], "--comm: freeze keeps all samples");
     let whole = std::fs::read(folder.path().join("a.heatline")).expect("a file");
     std::fs::write(folder.path().join("cut.heatline"), &whole[..whole.len() - 100]).expect("a file");

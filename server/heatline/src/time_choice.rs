@@ -2,6 +2,7 @@
 
 use crate::load::{LoadMonitor, read_profile};
 use anyhow::{Context, anyhow, bail};
+use heatline_profile::ProfileKind;
 use heatline_readers::{ReadOptions, TimeFilter, perf_data};
 use std::fs::File;
 use std::path::Path;
@@ -84,11 +85,15 @@ pub fn span(path: &Path, monitor: &dyn LoadMonitor) -> anyhow::Result<(u64, u64)
         bail!("--time in percent needs a file: standard input cannot be read twice");
     }
     let from_header = File::open(path).ok().and_then(|mut file| perf_data::sample_times(&mut file));
-    let span = match from_header {
-        Some(span) => Some(span),
-        None => read_profile(path, &ReadOptions::default(), monitor)?.recording.span,
+    if let Some(span) = from_header {
+        return Ok(span);
+    }
+    let profile = read_profile(path, &ReadOptions::default(), monitor)?;
+    let why = match profile.kind {
+        ProfileKind::Heatline => "the samples of a frozen profile are added up; freeze the recording with --time",
+        _ => "the recording does not say when its samples were taken",
     };
-    span.ok_or_else(|| anyhow!("{}: --time: the recording does not say when its samples were taken", path.display()))
+    profile.recording.span.ok_or_else(|| anyhow!("{}: --time: {why}", path.display()))
 }
 
 /// `10%-20%`, `10%/2` or `10%` as fractions.
