@@ -298,6 +298,13 @@ fn a_side_whose_binary_is_gone_is_told_and_is_no_regression() {
         (output.status.code(), String::from_utf8(output.stderr).expect("text"))
     };
     assert_eq!(diff(&[]).0, Some(1), "both are here");
+    let heading = |files: [&str; 2]| {
+        let output = heatline(root, &[&["diff"], &files[..], &["--by", "line"]].concat());
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().find(|line| line.starts_with("lines paired: ")).unwrap_or_default().to_owned()
+    };
+    assert!(heading(["old/perf.data", "new/perf.data"]).contains(" by their text"));
+    assert!(heading(["new/perf.data", "new/perf.data"]).ends_with(" by their numbers, as the build is the same"));
     std::fs::remove_file(root.join("old/app")).expect("it was there");
     for (by, what) in [("function", "function"), ("line", "line")] {
         let (status, messages) = diff(&["--by", by]);

@@ -3,7 +3,7 @@
 use super::options::Kind;
 use super::result::Outcome;
 use crate::cli::output::{from_here, printable, printable_path};
-use heatline_annotate::compare::{Pairing, Verdict};
+use heatline_annotate::compare::{Pairing, Status, Verdict};
 use heatline_annotate::text::{UNTESTABLE, points};
 use heatline_profile::round;
 use std::io::{self, Write};
@@ -32,9 +32,21 @@ pub fn heading(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
         writeln!(out, "nothing is taken for significant: {UNTESTABLE}; --baseline and --pool take several runs")?;
     }
     if outcome.by == Kind::Line && outcome.sort.is_empty() {
-        let count = |pairing| outcome.comparison.rows.iter().filter(|row| row.pairing == pairing).count();
-        let (content, offset) = (count(Pairing::Content), count(Pairing::Offset));
-        writeln!(out, "lines paired by their text: {content}, by function and distance from its start: {offset}")?;
+        let lines =
+            || outcome.comparison.rows.iter().filter(|row| row.place.line.is_some() && row.status == Status::Both);
+        let parts: Vec<String> = [
+            (Pairing::Content, "by their text"),
+            (Pairing::Offset, "by function and distance from its start"),
+            (Pairing::Exact, "by their numbers, as the build is the same"),
+        ]
+        .into_iter()
+        .map(|(pairing, how)| (lines().filter(|row| row.pairing == pairing).count(), how))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+        if !parts.is_empty() {
+            writeln!(out, "lines paired: {}", parts.join(", "))?;
+        }
     }
     if let Some(first) = outcome.changed.first() {
         let others =
